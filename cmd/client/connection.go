@@ -17,8 +17,8 @@ type connection struct {
 	Proxy    string        `help:"Connect through this HTTP or SOCKS5 proxy, as in http://proxy.example.org:3128 or socks5://127.0.0.1:1080; none for a direct connection. Default: the proxy in the policy, or else the one in HTTPS_PROXY, unless NO_PROXY names the coordinator." placeholder:"URL"`
 }
 
-// network returns the configuration of connections. The flag for the proxy precedes the policy, and
-// the policy precedes the environment variables. p is nil if there is no policy yet.
+// network returns the configuration of connections. The flag for the proxy comes before the policy,
+// and the policy before the environment variables. p is nil if there is no policy yet.
 func (f connection) network(p *client.Policy) (client.Network, error) {
 	n := client.Network{RoundDeadline: f.Deadline}
 	switch {
@@ -41,8 +41,8 @@ func always(p *transport.Proxy) func(string) (*transport.Proxy, error) {
 	return func(string) (*transport.Proxy, error) { return p, nil }
 }
 
-// ofEnvironment returns a function that selects the proxy for an address from the environment variables
-// HTTPS_PROXY and NO_PROXY.
+// ofEnvironment returns a function that selects the proxy for an address from HTTPS_PROXY and
+// NO_PROXY.
 func ofEnvironment() func(address string) (*transport.Proxy, error) {
 	choose := httpproxy.FromEnvironment().ProxyFunc()
 	return func(address string) (*transport.Proxy, error) {

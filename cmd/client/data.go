@@ -48,9 +48,8 @@ func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 	return s, nil
 }
 
-// waiting returns a function that announces a long wait for another program, which writes the
-// records to the pipe. The client calls this function when the wait begins, and calls over when it
-// ends. If the wait lasts longer than quick, a message is printed.
+// waiting returns a function to call when the client begins to wait for another program to write
+// the records to the pipe. It prints a message unless over is called within the time quick.
 func waiting(to io.Writer, pipe string) func() (over func()) {
 	return func() func() {
 		message := time.AfterFunc(quick, func() {
@@ -63,8 +62,8 @@ func waiting(to io.Writer, pipe string) func() (over func()) {
 // quick is the time after which progress is first shown while records are read.
 const quick = 2 * time.Second
 
-// progress returns a function that shows on the terminal, at most once a second, how much of the file
-// has been read: a percentage if the total all is known, and otherwise the number read.
+// progress returns a function that shows on the terminal, at most once a second, how much has been
+// read, as a percentage if all is known.
 func progress(line *cli.Line, began time.Time, unit string) func(read, all int64) {
 	shown := began.Add(quick - time.Second)
 	return func(read, all int64) {

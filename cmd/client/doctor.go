@@ -56,8 +56,8 @@ func (d *doctorCommand) Run(ctx context.Context, c *commands) error {
 	return &toldError{errors.Join(errors.New("at least one check failed"), code)}
 }
 
-// examine returns the findings of all checks. It fails if the state directory cannot be opened or the
-// flags for the records are invalid.
+// examine returns the findings of all checks. It fails if the state directory cannot be opened or
+// the flags for the records are invalid.
 func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Finding, error) {
 	k, err := c.open()
 	if err != nil {

@@ -83,8 +83,7 @@ var program = cli.Program{Name: "client", Description: description, Words: map[s
 	{Code: client.Interrupted, Meaning: "Interrupted by a signal. Run the command again: it continues where it was."},
 }}
 
-// chatty reports whether progress and notes for a person may be printed on standard error. It
-// returns false if standard error is a log or --quiet is set.
+// chatty reports whether progress and notes for a person may be printed on standard error.
 func (c *commands) chatty() bool { return !c.Quiet && cli.Terminal(os.Stderr) }
 
 func main() { os.Exit(run(os.Args[1:])) }

@@ -24,7 +24,7 @@ type figures struct {
 	asked    prometheus.Gauge
 	of       prometheus.Gauge
 	waiting  prometheus.GaugeFunc
-	since    atomic.Int64 // time in Unix seconds at which the client began to wait for the coordinator; 0 while it does not wait
+	since    atomic.Int64 // Unix time in seconds at which the client began to wait for the coordinator; 0 while it does not wait
 }
 
 func newFigures() *figures {
@@ -43,7 +43,7 @@ func newFigures() *figures {
 	return f
 }
 
-// Called counts a call to the coordinator by its method and outcome. See transport.Observer.
+// Called counts a call to the coordinator by its method and outcome, see transport.Observer.
 func (f *figures) Called(method, outcome string) { f.calls.WithLabelValues(method, outcome).Inc() }
 
 // Moved counts received and sent bytes.

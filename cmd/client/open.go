@@ -31,8 +31,8 @@ func (c *commands) directory() (string, error) {
 	return filepath.Join(home, ".local", "state", "fedpvi"), err
 }
 
-// next returns the command line that a message suggests as the next step. If the current command
-// line names the state directory, so does the returned one.
+// next returns the command line of a suggested next step, with the state directory if this command
+// line names it.
 func (c *commands) next(command string) string {
 	if c.State == "" || os.Getenv("FEDPVI_STATE") != "" {
 		return "client " + command
@@ -48,14 +48,14 @@ func (c *commands) unlock() keyfile.Unlock {
 	return keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}
 }
 
-// openWith opens the state directory, and creates it if it does not exist and create is true.
+// openWith opens the state directory, which it creates if create is true and it does not exist.
 func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client, error) {
 	dir, err := c.directory()
 	if err != nil {
 		return nil, err
 	}
-	// command is shown to other processes. It contains only the first word after the options, because
-	// the other arguments can contain an invitation.
+	// Other processes can see command. It contains only the first word after the options, because
+	// other arguments can contain an invitation.
 	command := "client"
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-") {
@@ -66,9 +66,8 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Audit: c.audited, Create: create, Unlock: unlock})
 }
 
-// logger returns a logger that writes to standard error. By default it writes warnings and errors
-// as text on a terminal, and all messages as JSON otherwise. With --quiet it writes only warnings
-// and errors.
+// logger returns a logger for standard error. By default it writes warnings and errors as text on a
+// terminal, and all messages as JSON otherwise. With --quiet it writes only warnings and errors.
 func (c *commands) logger() *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
 	auto := c.Log == "auto" && cli.Terminal(os.Stderr)

@@ -66,7 +66,7 @@ nothing twice. Use the same file of records until the study is over.`
 }
 
 func (r *runCommand) Run(ctx context.Context, c *commands) error {
-	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // checked before the run, so that the run does not end with a result that cannot be written
+	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // before the run, so that it does not end with a result that cannot be written
 		return &client.UsageError{Err: fmt.Errorf("--result: the file %s exists: choose another name, or move it away", r.Result)}
 	}
 	with := c.with
@@ -109,8 +109,8 @@ func (r *runCommand) serve(ctx context.Context, c *commands, k *client.Client) (
 	return d.serve(ctx, c, k, r.Web, r.WebOrigin)
 }
 
-// policy returns the policy under which the run takes part. With --approve, the data holder first
-// approves the study, on the pages or at the terminal.
+// policy returns the policy of the run. With --approve, the data holder first approves the study,
+// on the pages or at the terminal.
 func (r *runCommand) policy(ctx context.Context, c *commands, k *client.Client, m *client.Member, show *pages.Pages) (*client.Policy, error) {
 	if r.Approve && show != nil {
 		return show.Decision(ctx, m)
@@ -125,7 +125,7 @@ func (r *runCommand) policy(ctx context.Context, c *commands, k *client.Client, 
 	return policy, err
 }
 
-// joined redeems the invitation, unless this client has already joined the study. It then calls f.
+// joined calls f after joining the study of the invitation, if this client has not joined it yet.
 func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Client, *client.Member) error) error {
 	if c.Study != "" {
 		return &client.UsageError{Err: errors.New("--join names the study: leave out --study")}
@@ -248,8 +248,8 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	return p.Table(os.Stdout, false)
 }
 
-// described is a study's result as the command writes it in JSON, with the marginal distribution of
-// each parameter.
+// described is a study's result in the JSON that the command writes, with the marginal distribution
+// of each parameter.
 type described struct {
 	*session.Result
 	Marginals  []session.Marginal `json:"marginals,omitempty"`

@@ -46,7 +46,7 @@ access to the state directory, the records and the log file. Windows restarts th
 crashes, but not if it ends with an exit code, because some exit codes need a person.`
 }
 
-// Run installs the service with absolute paths, because Windows starts a service in another working
+// Run installs the service with absolute paths, because Windows starts it in another working
 // directory.
 func (s *serviceInstall) Run() error {
 	program, err := os.Executable()
@@ -83,7 +83,7 @@ func (s *serviceInstall) Run() error {
 
 type serviceRemove struct{ serviceName }
 
-// Run removes the service. If the service is running, Windows removes it only after it has stopped.
+// Run removes the service. Windows removes a running service only after it has stopped.
 func (s *serviceRemove) Run() error {
 	m, err := mgr.Connect()
 	if err != nil {
@@ -122,9 +122,8 @@ func (s *serviceRun) Run() error {
 // A handler is a command line that runs as a service.
 type handler []string
 
-// Execute runs the command line. If Windows orders the service to stop, Execute cancels the
-// command, which then ends as it does after a signal. Execute returns the command's exit code, or
-// 0 if the command ended because Windows stopped it.
+// Execute runs the command line and returns its exit code. If Windows stops the service, the
+// command ends as it does after a signal, and Execute returns 0.
 func (h handler) Execute(_ []string, orders <-chan svc.ChangeRequest, status chan<- svc.Status) (specific bool, code uint32) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -117,8 +117,8 @@ func (c *commands) linger(ctx context.Context, show *pages.Pages) {
 	<-ctx.Done()
 }
 
-// announce tells where the login link is. The link itself is printed only on a terminal, because a
-// log can be sent to other machines.
+// announce prints the login link on a terminal. To a log, which can be sent to other machines, it
+// writes only the file with the link.
 func (c *commands) announce(link, file string) {
 	if c.chatty() {
 		fmt.Fprintf(os.Stderr, "Pages, with a login link that is valid once: %s\n", link)

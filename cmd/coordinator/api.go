@@ -14,8 +14,8 @@ import (
 	"fedpvi/internal/audit/collector"
 )
 
-// api returns an API for the state directory. If a coordinator runs on this directory, api connects
-// to it, and otherwise opens the directory itself. The caller must call done.
+// api connects to the coordinator that runs on the state directory, or opens the directory itself
+// if none does. The caller must call done.
 func (e *environment) api() (api admin.API, done func() error, err error) {
 	remote, err := admin.Dial(e.ctx, e.state)
 	if err == nil {
@@ -44,8 +44,7 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	return admin.Local{Hub: hub, Log: log}, done, nil
 }
 
-// founded returns an error if the state directory contains no study, or if this user may not read
-// the directory.
+// founded returns an error if the state directory contains no study or this user may not read it.
 func (e *environment) founded() error {
 	_, err := os.Stat(store.Path(e.state))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,8 +56,8 @@ func (e *environment) founded() error {
 	return err
 }
 
-// next returns the command line that a message suggests as the next step. If the current command
-// line names the state directory, so does the returned one.
+// next returns the command line of a suggested next step, with the state directory if this command
+// line names it.
 func (e *environment) next(command string) string {
 	if e.chosen == "" {
 		return "coordinator " + command
@@ -66,8 +65,8 @@ func (e *environment) next(command string) string {
 	return "coordinator --state " + e.chosen + " " + command
 }
 
-// with opens the coordinator's API, calls f with it, and closes it. It returns the errors from f and
-// from closing. If the coordinator's state directory does not exist, it returns an error.
+// with opens the coordinator's API, calls f with it, and closes it. It returns an error if the
+// state directory does not exist.
 func (e *environment) with(f func(admin.API) error) (err error) {
 	if err := e.founded(); err != nil {
 		return err

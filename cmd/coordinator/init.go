@@ -73,8 +73,7 @@ func (c *initCommand) Run(e *environment) (err error) {
 	if err != nil {
 		return err
 	}
-	// The document is checked first, so that an invalid study leaves no state directory and no
-	// folder.
+	// Check the document first, so that an invalid study leaves no state directory and no folder.
 	st, err := study.Parse(c.File, document)
 	if err != nil {
 		return err
@@ -117,8 +116,7 @@ func (c *initCommand) Run(e *environment) (err error) {
 	return nil
 }
 
-// readStudy reads a study document from a file. If the study has a program in another file,
-// readStudy adds the text of the program.
+// readStudy reads a study document, and the file of its program if that is separate.
 func readStudy(file string) ([]byte, error) {
 	document, err := os.ReadFile(file)
 	if err != nil {
@@ -165,8 +163,8 @@ func writable(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// writeInvitations writes each invitation to its own file, which only the owner can read. It
-// replaces older invitations of the same clients.
+// writeInvitations writes each invitation to a file that only the owner can read. It replaces older
+// invitations of the same clients.
 func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error) {
 	if len(invited) == 0 {
 		return []file{}, nil
@@ -203,8 +201,7 @@ func printInvitations(w io.Writer, files []file) error {
 	return t.Flush()
 }
 
-// fromHere shortens a path for display. If the file is inside the working directory, the result is
-// relative to that directory.
+// fromHere returns a path relative to the working directory if the file is inside it.
 func fromHere(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command coordinator runs federated studies. It invites clients, sends the clients a plan in each
-// round, and computes the posterior. See coordinator --help.
+// Command coordinator runs federated studies. It invites clients, sends them a plan in each round,
+// and computes the posterior. See coordinator --help.
 package main
 
 import (
@@ -108,9 +108,8 @@ type environment struct {
 	quiet  bool // whether only results, warnings and errors are printed
 }
 
-// chosen returns the state directory for the command lines that messages suggest. It returns "" if
-// they need not name the directory: it is the default, or the variable FEDPVI_COORDINATOR_STATE is
-// set.
+// chosen returns the state directory for the command lines that messages suggest, or "" if it is
+// the default or FEDPVI_COORDINATOR_STATE is set.
 func (c *commands) chosen() string {
 	usual, err := filepath.Abs("fedpvi-coordinator")
 	if err == nil && c.State == usual || os.Getenv("FEDPVI_COORDINATOR_STATE") != "" {

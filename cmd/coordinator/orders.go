@@ -38,7 +38,7 @@ func (c *startCommand) Run(e *environment) error {
 	return c.give(e, c.Study, func(api admin.API) error { return api.Begin(e.ctx, c.Study) })
 }
 
-// give calls order with the coordinator's API, and then prints the status of the study.
+// give calls order, and then prints the status of the study.
 func (f jsonFlag) give(e *environment, study string, order func(admin.API) error) error {
 	return e.with(func(api admin.API) error {
 		if err := order(api); err != nil {
@@ -136,8 +136,8 @@ func (c *bundleCommand) Run(e *environment) error {
 	})
 }
 
-// writeNew creates a file and lets write fill it. It removes the file if write fails. If the file
-// already exists, writeNew returns an error.
+// writeNew creates a file and lets write fill it. It removes the file if write fails, and returns
+// an error if the file already exists.
 func writeNew(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s already exists: choose another file with --out", path)

@@ -157,8 +157,8 @@ func estimatesCSV(w io.Writer, p *session.Posterior) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// drawsCSV writes independent draws of the parameters from the posterior, one draw per row. If the
-// study has a noise-aware posterior, it draws from that one.
+// drawsCSV writes independent draws of the parameters from the posterior, or from the noise-aware
+// posterior if there is one, one draw per row.
 func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 	mean, factor, err := factored(p)
 	if err != nil {
@@ -208,8 +208,7 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 	return out.Error()
 }
 
-// factored returns the mean of a posterior and the lower triangular Cholesky factor of its
-// covariance.
+// factored returns the mean of a posterior and the lower Cholesky factor of its covariance.
 func factored(p *session.Posterior) ([]float64, mat.Matrix, error) {
 	mean, cov := p.Moments()
 	if independent, ok := cov.(*mat.DiagDense); ok {

@@ -81,8 +81,8 @@ func writePictures(folder string, r *page.Report) error {
 	return nil
 }
 
-// page verifies a bundle and returns the data of the report page. If the command line names no
-// bundle, page uses the bundle of the study in the state directory.
+// page verifies a bundle and returns the data of the report page. Without a bundle on the command
+// line it reports on the study in the state directory.
 func (c *reportCommand) page(e *environment) (r *page.Report, err error) {
 	if c.File == "" {
 		err = e.with(func(api admin.API) error {

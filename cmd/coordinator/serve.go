@@ -93,7 +93,7 @@ func (c *serveCommand) Run(e *environment) error {
 		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(e.quiet), Web: c.Web, WebOrigin: c.WebOrigin,
 	}
 	if cli.Terminal(os.Stderr) && !e.quiet {
-		// The link is printed only on a terminal, because a log can be sent to other machines.
+		// only on a terminal, because a log can be sent to other machines
 		config.Announce = func(link string) { fmt.Fprintf(os.Stderr, "Pages, with a login link that is valid once: %s\n", link) }
 	}
 	if c.Traces != "" {
@@ -112,8 +112,7 @@ func (c *serveCommand) Run(e *environment) error {
 	return err
 }
 
-// logger returns a logger that writes to standard error. If quiet is true, it writes only warnings
-// and errors.
+// logger returns a logger for standard error. If quiet is true, it writes only warnings and errors.
 func (c *serveCommand) logger(quiet bool) *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
 	switch {

@@ -117,13 +117,13 @@ func (c *watchCommand) Validate() error {
 	return nil
 }
 
-// startingUp is the maximum time that a coordinator needs from opening its state to accepting
-// orders. While it starts, a command can neither open the state nor reach the coordinator.
+// startingUp is the longest time from the start of a coordinator until it accepts orders.
+// Meanwhile, a command can neither open the state nor reach the coordinator.
 const startingUp = 10 * time.Second
 
-// Run prints a line whenever the status changes. With --quiet it prints only the last status. On a
-// terminal, a new line replaces the previous one. Between two checks Run closes its connection and
-// the state directory, so that a coordinator can be restarted.
+// Run prints a line whenever the status changes, which replaces the previous one on a terminal.
+// With --quiet it prints only the last status. Between two checks Run closes its connection and the
+// state directory, so that a coordinator can be restarted.
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()

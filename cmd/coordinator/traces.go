@@ -36,8 +36,7 @@ func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, fun
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
-		// The error is ignored, because the program must not fail if the collector cannot be
-		// reached.
+		// Ignore the error, because the program must not fail if the collector cannot be reached.
 		_ = provider.Shutdown(ctx)
 	}, nil
 }

@@ -1,5 +1,5 @@
-// Command sim runs a whole federation on one machine. It plans studies, runs studies, and runs
-// sweeps over grids of settings. See sim --help.
+// Command sim plans and runs whole federations on one machine, and sweeps over grids of settings.
+// See sim --help.
 package main
 
 import (

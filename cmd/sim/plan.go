@@ -13,7 +13,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// protocolFlags are the flags that select a study and the number of its clients.
+// protocolFlags select a study and the number of its clients.
 type protocolFlags struct {
 	studyFlags
 	Clients *int `help:"Number of clients. Default: the number in the study's simulation." placeholder:"N"`

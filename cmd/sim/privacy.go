@@ -52,8 +52,7 @@ more.`
 }
 
 func (c *privacyCommand) Run() error {
-	// The accountant allocates a few large arrays. This limit makes the garbage collector free them
-	// early.
+	// Make the garbage collector free the accountant's few large arrays early.
 	debug.SetMemoryLimit(160 << 20)
 	if err := checkPlot(c.Plot); err != nil {
 		return err

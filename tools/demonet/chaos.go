@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A siege runs one study many times with faults. It kills processes at random times, makes the
-// network unreliable, and limits the size of files, which has the effect of a full disk.
+// A siege runs one study many times. It kills processes, makes the network unreliable, and limits
+// the size of files, as a full disk would.
 type siege struct {
 	base  string
 	proxy *proxy
@@ -28,8 +28,7 @@ const (
 	runTime   = 4 * time.Minute
 )
 
-// besiege runs the study several times. number is the number of runs. The runs have consecutive
-// seeds, and from is the first seed.
+// besiege runs the study number times, with consecutive seeds that begin at from.
 func besiege(ctx context.Context, number, from string) error {
 	runs, err := strconv.Atoi(number)
 	if err != nil {
@@ -65,8 +64,8 @@ func besiege(ctx context.Context, number, from string) error {
 	return nil
 }
 
-// prepare creates the state from which every run starts: all clients have joined and approved the
-// study. Each run copies this state.
+// prepare creates the state that every run copies, in which all clients have joined and approved
+// the study.
 func (s *siege) prepare(ctx context.Context) error {
 	records := filepath.Join(s.base, "records")
 	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", "simulation.clients=3", "--set", "federation.min_clients=2",
@@ -98,7 +97,7 @@ func (s *siege) prepare(ctx context.Context) error {
 	return os.Remove(filepath.Join(s.net.state(hub), "admin.sock"))
 }
 
-// run runs the study once with faults, from a copy of the prepared state.
+// run runs the study once with faults.
 func (s *siege) run(ctx context.Context, seed uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
@@ -171,8 +170,7 @@ func (b *battle) upTo(most time.Duration) time.Duration {
 	return time.Duration(b.rng.Int64N(int64(most)))
 }
 
-// strike causes a fault. With probability 4/5 it kills the process with the given name, and
-// otherwise it cuts all connections.
+// strike kills the given process with probability 4/5, and otherwise cuts all connections.
 func (b *battle) strike(id string) {
 	if b.rng.IntN(5) == 0 {
 		b.siege.proxy.cut()
@@ -184,8 +182,8 @@ func (b *battle) strike(id string) {
 	}
 }
 
-// start starts a process. At random it limits the size of the process's files, which has the effect
-// of a full disk.
+// start starts a process. At random it limits the size of the files of the process, as a full disk
+// would.
 func (b *battle) start(id string) error {
 	args := []string{"serve", "--listen", b.net.address, "--round-deadline", roundTime.String(), "--log", "json"}
 	program := "coordinator"
@@ -217,8 +215,8 @@ func (b *battle) start(id string) error {
 	return nil
 }
 
-// ended handles the end of a process. If the process was killed or ended for a temporary reason,
-// ended starts the process again.
+// ended handles the end of a process. It starts the process again if it was killed or had a
+// temporary problem.
 func (b *battle) ended(e end) error {
 	full := b.limit[e.id]
 	delete(b.lives, e.id)
@@ -235,7 +233,7 @@ func (b *battle) ended(e end) error {
 	return b.start(e.id)
 }
 
-// unreachable is the exit code of a client that cannot reach the coordinator. See
+// unreachable is the exit code of a client that cannot reach the coordinator, see
 // docs/use/exit-codes.md.
 const unreachable = 6
 
@@ -249,8 +247,8 @@ func (b *battle) stop() {
 	}
 }
 
-// whole checks that nothing was lost in a run. It verifies all ledgers and the transcript, and
-// returns an error unless all clients have the same posterior.
+// whole verifies all ledgers and the transcript, and returns an error unless all clients have the
+// same posterior.
 func (n *network) whole(ctx context.Context) error {
 	if err := n.verify(ctx); err != nil {
 		return err

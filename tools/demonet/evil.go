@@ -15,15 +15,15 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// An attack is a study of ten rounds in which one party attacks the others. The program of the
-// attacker has a planted fault, or the attacker is a client with changed records.
+// An attack is a study of ten rounds in which one party attacks the others. The attacker is a
+// program with a planted fault or a client with changed records.
 type attack struct {
-	says, by, fault string // description, name of the attacker, and name of the fault in the attacker's program
+	says, by, fault string // description, attacker, and fault in the attacker's program
 	clients         int
 	// function that changes the attacker's records; nil if they stay the same
 	file func(records string) error
 
-	finder, log string         // party whose log must name the attack, and the text that the log must contain
+	finder, log string         // party whose log must name the attack, and text that the log must contain
 	exits       map[string]int // exit codes of parties when the attack is over
 	excluded    bool           // whether the operator excludes the attacker when the log names the attack
 }
@@ -56,7 +56,7 @@ var attacks = []attack{
 	},
 }
 
-// attackEdits returns the edits that turn copies of the programs into programs of attackers.
+// attackEdits returns the edits that plant the attacks in copies of the programs.
 func attackEdits() []overlay.Edit {
 	return []overlay.Edit{
 		{File: "pvi/server.go", Anchor: "\t\toutcome.Sum, outcome.Releases = r.Sum, r.Releases\n", Before: `
@@ -102,8 +102,8 @@ func evil(ctx context.Context) error {
 	return nil
 }
 
-// play runs a study under attack until it is over, and returns the number of rounds that the attack
-// has cost the others.
+// play runs a study under attack until it is over. It returns the number of rounds that the attack
+// cost the others.
 func (a attack) play(ctx context.Context, dir, programs string) (rounds int, err error) {
 	records := filepath.Join(dir, "records")
 	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", fmt.Sprint("simulation.clients=", a.clients), "--set", "inference.rounds=10")
@@ -143,8 +143,7 @@ func (a attack) play(ctx context.Context, dir, programs string) (rounds int, err
 	return a.cost(n)
 }
 
-// excludes waits until the log of the coordinator contains a text, and then orders the coordinator
-// to exclude a client.
+// excludes waits for a text in the log of the coordinator, and then excludes a client.
 func (n *network) excludes(ctx context.Context, client, text string) error {
 	for {
 		log, err := os.ReadFile(n.state(hub) + ".log")
@@ -177,8 +176,7 @@ func (a attack) over(n *network) error {
 	return nil
 }
 
-// again starts a client and, like a service manager, restarts it whenever it ends, until the
-// returned function stop is called.
+// again runs a client, and restarts it whenever it ends, until stop is called.
 func (n *network) again(ctx context.Context, id string) (stop func()) {
 	alone := *n
 	alone.running = map[string]*exec.Cmd{}
@@ -206,10 +204,10 @@ func (n *network) again(ctx context.Context, id string) (stop func()) {
 	}
 }
 
-// cost returns the number of rounds that an attack has cost the others. These are the rounds that
-// were charged to another client or, if the attacker was excluded, the rounds in which an answer of
-// the attacker was accepted. cost returns an error if there are more than mostRounds such rounds,
-// or if the log of the finder does not name the attack.
+// cost returns the number of rounds that an attack cost the others. These are the rounds charged to
+// another client or, if the attacker was excluded, the rounds in which its answers were accepted.
+// It is an error if there are more than mostRounds of them or if the log of the finder does not
+// name the attack.
 func (a attack) cost(n *network) (rounds int, err error) {
 	payer, says := "client-2", "an answer was charged"
 	if a.excluded {
@@ -232,7 +230,7 @@ func (a attack) cost(n *network) (rounds int, err error) {
 	return rounds, nil
 }
 
-// invent gives the attacker a hundred times as many records. All of these records are the same.
+// invent replaces the attacker's records by 200,000 copies of one record.
 func invent(records string) error {
 	path := filepath.Join(records, evilClient+".csv")
 	text, err := os.ReadFile(path)

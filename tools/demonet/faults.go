@@ -30,8 +30,8 @@ const (
 	keeping    = "\trecords = records.Keep(m.Study)\n"
 )
 
-// A processFault is a fault that is planted in the daemons. It makes an action of the client, such
-// as its exit code, depend on one record.
+// A processFault is a planted fault with which an action of the client, such as its exit code,
+// depends on one record.
 type processFault struct {
 	name, says string
 	edit       overlay.Edit
@@ -74,8 +74,7 @@ func faultEdits() (edits []overlay.Edit) {
 // seeds is the number of trials of each fault.
 const seeds = 20
 
-// findFaults runs the studies of pair with each fault in processFaults, and with several seeds. It
-// returns an error unless the observer finds every fault with every seed.
+// findFaults checks that the observer finds every fault in processFaults with every seed.
 func findFaults(ctx context.Context, programs string, pair audit.Pair) error {
 	began := time.Now()
 	var errs []error

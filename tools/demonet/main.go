@@ -1,14 +1,13 @@
 // Command demonet runs federations over a network on one machine. The coordinator and its clients
 // are separate processes with mutual TLS between them.
 //
-// Without arguments it is a demonstration, in which four clients take part in a study twice. The
-// first run has no faults. In the second run a client and the coordinator are killed halfway and
-// restarted. The posteriors of both runs are equal bit for bit. The study has no privacy noise,
-// because noise would differ between the runs. Then the demonstration runs two studies with secure
-// sums: one with three hospitals, and one with four hospitals, where one may be missing. Each study
-// runs twice. In the second run, processes are killed in each step of a round. Both runs draw the
-// same noise from a seed. Finally it runs a study with a formula and a study with a program. Both
-// protect all records of a client together. It compares their estimates with the simulator's.
+// Without arguments it is a demonstration. Four clients take part in a study without noise twice.
+// In the second run a client and the coordinator are killed halfway and restarted, and the
+// posterior must be the same bit for bit. Then it runs two studies with secure sums: one with three
+// hospitals, and one with four hospitals, where one may be missing. Each study runs twice with the
+// same noise, and in the second run processes are killed in each step of a round. Finally it runs a
+// study with a formula and one with a program, in which all records of a client are protected
+// together, and compares their estimates with the simulator's.
 //
 // If the first argument is a study, demonet runs that study once. Further arguments are settings in
 // the form that sim accepts.
@@ -16,10 +15,9 @@
 // With upgrade and a folder that contains the programs of an earlier build, demonet runs a study
 // that the earlier build begins and this build ends.
 //
-// With outcomes it runs studies twice, with the same noise but different files of one client, and
-// compares everything that others can observe in the two runs. The studies are in package audit.
-// With the arguments "outcomes all" it runs more studies. It also runs daemons with planted faults,
-// which it must find.
+// With outcomes it runs the studies of package audit twice, with the same noise but different files
+// of one client, and compares everything that others can observe. With "outcomes all" it runs more
+// studies, and daemons with planted faults, which it must find.
 //
 // With evil it runs studies in which the coordinator or a client attacks the others. Each attack
 // must be found, named and stopped before it has cost the others more than three rounds.
@@ -108,15 +106,14 @@ func demo(ctx context.Context) error {
 	return nil
 }
 
-// A run is one execution of a federation. name is the name of the run's folder, and programs is the
-// folder with the programs. The function disturb is called while the federation runs.
+// A run is one execution of a federation, in its own folder. disturb is called while the federation
+// runs.
 type run struct {
 	name, programs string
 	disturb        func(context.Context, *network) error
 }
 
-// twice runs a federation twice, and returns the posterior of the second run. If the posteriors of
-// the two runs differ, twice returns an error.
+// twice runs a federation twice, and returns an error if the posteriors differ.
 func twice(ctx context.Context, records string, clients []string, runs [2]run) (second *posterior, err error) {
 	var first *posterior
 	for _, r := range runs {
@@ -132,23 +129,22 @@ func twice(ctx context.Context, records string, clients []string, runs [2]run) (
 	return second, nil
 }
 
-// dealHospitals generates the records of four clients for a study without noise. It returns the
-// clients' names.
+// dealHospitals generates the records of four clients, and returns the names of the clients.
 func dealHospitals(ctx context.Context) (clients []string, err error) {
 	say("Records of four hospitals, made up, in files of their own: %s", records)
-	// This is version 1 of the study language, because upgrade begins the study with a build that
-	// may not know version 2.
+	// Version 1 of the study language, because upgrade begins the study with a build that may not
+	// know version 2.
 	return deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private", "--set", "study.version=1",
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
 }
 
-// A posterior holds the posterior of a run as bytes, for comparison, and as a table for people.
+// A posterior is the result of a run, as bytes for comparison and as a table for people.
 type posterior struct {
 	exact []byte
 	table string
 }
 
-// leave does nothing. It takes the place of the function disturb in a run without faults.
+// leave is the disturb of a run without faults.
 func leave(context.Context, *network) error { return nil }
 
 // play runs a federation, and returns the posterior of the run.

@@ -27,8 +27,8 @@ type network struct {
 	running               map[string]*exec.Cmd
 	programs              map[string]string // folder of the programs that each party runs, by name of the party
 
-	// environment, if not nil, returns additional environment variables for the process of a party.
-	// Standard output is then discarded, so that the processes write only logs.
+	// environment, if not nil, returns additional environment variables for a process. The process
+	// then discards its standard output, and writes only logs.
 	environment func(id, state string) []string
 
 	deadline time.Duration // how long a round waits for answers
@@ -39,7 +39,7 @@ const (
 	interrupted = 130   // exit code of a process that was asked to stop
 )
 
-// deal writes the records of each client to a separate file and returns the names of the clients.
+// deal writes the records of each client to a file and returns the names of the clients.
 func deal(ctx context.Context, records, study string, settings ...string) (clients []string, err error) {
 	args := []string{"deal", study, "--out", records, "--json"}
 	text, err := command(ctx, bin, "sim", append(args, settings...)...)
@@ -62,9 +62,8 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 	return clients, nil
 }
 
-// found creates the study and an invitation for each client. It uses the programs in the folder
-// programs. listens is the address on which the coordinator listens, and called is the address to
-// which clients connect.
+// found creates the study and an invitation for each client. The coordinator listens at listens,
+// and clients connect to called.
 func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}, deadline: 10 * time.Minute}
 	for _, id := range clients {
@@ -115,9 +114,9 @@ func (n *network) start(ctx context.Context, ids ...string) error {
 
 func (n *network) begin(ctx context.Context, id string) error {
 	if id == hub {
-		// A killed coordinator leaves its socket behind. The old socket is removed, so that the
-		// appearance of a socket shows that the new coordinator serves. A command that runs earlier
-		// could lock the coordinator's state.
+		// Remove the socket that a killed coordinator leaves behind, so that a new one shows that
+		// the new coordinator serves. A command that runs earlier could lock the coordinator's
+		// state.
 		if err := os.Remove(n.socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -150,8 +149,7 @@ func (n *network) serving(ctx context.Context) error {
 	}
 }
 
-// join redeems the invitation of a client, writes a policy that permits any study, and approves the
-// study.
+// join makes a client join, permit any study, and approve this one.
 func (n *network) join(ctx context.Context, id string) error {
 	if _, err := n.command(ctx, id, "client", "--state", n.state(id), "join", filepath.Join(n.dir, "invitations", id+".invitation")); err != nil {
 		return err
@@ -173,8 +171,7 @@ func (n *network) join(ctx context.Context, id string) error {
 	return err
 }
 
-// permit writes a policy that permits any study. Such a policy is only for generated or public
-// records.
+// permit writes a policy that permits any study. Use it only for generated or public records.
 func permit(path string) error {
 	policy, err := os.ReadFile(path)
 	if err != nil {
@@ -194,8 +191,7 @@ func (n *network) run(id, program string, args ...string) error {
 	return err
 }
 
-// launch starts a command line in the background. The command's output is appended to the log of
-// a party.
+// launch starts a command in the background, and appends its output to the log of a party.
 func (n *network) launch(id string, line []string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(n.state(id)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -224,8 +220,7 @@ func (n *network) kill(id string) error {
 	return nil
 }
 
-// ask sends a signal to a process and waits until the process ends. Unlike kill, it lets the
-// process handle the signal.
+// ask sends a signal to a process and waits until the process ends.
 func (n *network) ask(id string, signal os.Signal) error {
 	c := n.running[id]
 	if err := c.Process.Signal(signal); err != nil {
@@ -239,7 +234,7 @@ func (n *network) ask(id string, signal os.Signal) error {
 	return nil
 }
 
-// wait waits until a process ends. It returns an error unless the exit code is 0.
+// wait waits until a process ends, and returns an error unless its exit code is 0.
 func (n *network) wait(id string) error {
 	c := n.running[id]
 	delete(n.running, id)
@@ -301,8 +296,7 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch reads the status of the study again and again until the function done returns true for the
-// status. It returns the number of the current round.
+// watch waits until done returns true for the status of the study. It returns the current round.
 func (n *network) watch(ctx context.Context, done func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

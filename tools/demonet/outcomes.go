@@ -23,14 +23,13 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// first and second are the names of the clients of a study whose outcomes are compared. The first
-// client has two files.
+// These are the clients of the studies whose outcomes are compared. The first client has two files.
 const first, second = "first", "second"
 
 // outcomes checks that no observer can distinguish two files of one client. It runs each study
-// twice with real processes and the same noise, but with different files of the first client. It
-// compares everything about this client that others can observe. If all is true, outcomes runs more
-// studies, and also checks with twenty seeds that every fault in processFaults is found.
+// twice, with the same noise but different files of the first client, and compares everything that
+// others can observe. If all is true, it runs more studies, and checks with twenty seeds that every
+// fault in processFaults is found.
 func outcomes(ctx context.Context, all bool) error {
 	began := time.Now()
 	programs, err := builtWith("observed", append(observing(), faultEdits()...))
@@ -62,8 +61,7 @@ func outcomes(ctx context.Context, all bool) error {
 	return findFaults(ctx, programs, pairs[0])
 }
 
-// together runs tasks and joins the errors of the tasks. It runs as many tasks at a time as there
-// are processors.
+// together runs tasks in parallel and joins their errors.
 func together(tasks []func() error) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
@@ -93,8 +91,7 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// the copies are outside the repository, because the go command would treat copies inside it as
-	// a package
+	// outside the repository, because the go command would treat copies inside it as a package
 	copies, err := os.MkdirTemp("", "outcomes")
 	if err != nil {
 		return "", err
@@ -107,7 +104,7 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 	return folder, overlay.Build(root, files, folder+string(filepath.Separator), "./cmd/client", "./cmd/coordinator")
 }
 
-// A trial runs the study with each of the two files of a pair and compares the two runs.
+// A trial runs a study with each of the two files of a pair and compares the runs.
 type trial struct {
 	pair     audit.Pair
 	dir      string
@@ -116,8 +113,7 @@ type trial struct {
 	fault    string // fault of the programs; empty for none
 }
 
-// run runs the study with both files and compares the runs. It describes the first observable
-// difference, or returns "" if there is none.
+// run describes the first observable difference between the runs with the two files, or returns "".
 func (t *trial) run(ctx context.Context) (string, error) {
 	if err := t.files(); err != nil {
 		return "", err
@@ -173,8 +169,8 @@ func (t *trial) joined(ctx context.Context, n *network) error {
 	return os.RemoveAll(n.socket())
 }
 
-// environment returns the variables that let the process of a party draw its noise from a seed,
-// write its actions to a file beside the folder state, and commit the fault of t.
+// environment returns variables for the process of a party: the seed of its noise, the file for its
+// actions, and the fault.
 func (t *trial) environment(id, state string) []string {
 	seed := 3 * t.seed
 	if id == second {
@@ -183,12 +179,11 @@ func (t *trial) environment(id, state string) []string {
 	return []string{seen.SeedVariable + "=" + fmt.Sprint(seed), seen.SeenVariable + "=" + state + ".seen", seen.FaultVariable + "=" + t.fault}
 }
 
-// most is the time after which a process is killed. A process can wait forever if another one
-// failed.
+// A process is killed after the time most, because it can wait forever if another one failed.
 const most = time.Minute
 
-// play runs the study with file k of the first client and returns what others can observe. joined
-// is a network whose clients have all joined the study. play copies its state.
+// play runs the study with file k of the first client, in a copy of joined, and returns what others
+// can observe.
 func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error) {
 	n := *joined
 	n.dir, n.records, n.running = filepath.Join(t.dir, fmt.Sprintf("world-%d", k)), filepath.Join(t.dir, fmt.Sprint(k)), map[string]*exec.Cmd{}
@@ -220,8 +215,7 @@ func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error
 	return w, nil
 }
 
-// copyState copies a state directory, or a folder that contains several state directories. Other
-// users may not read the copy.
+// copyState copies one or more state directories. Other users cannot read the copy.
 func copyState(to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
@@ -238,8 +232,8 @@ func copyState(to, from string) error {
 	})
 }
 
-// exit waits until a process ends and returns the exit code. If the process runs for longer than
-// the duration most, exit kills the process and returns −1.
+// exit waits until a process ends and returns its exit code. After the time most it kills the
+// process and returns −1.
 func (n *network) exit(id string, most time.Duration) (int, error) {
 	c := n.running[id]
 	timer := time.AfterFunc(most, func() { _ = c.Process.Kill() }) // the process may already have ended
@@ -252,18 +246,17 @@ func (n *network) exit(id string, most time.Duration) (int, error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-// A world contains everything that others can observe in one run of a study.
+// A world is everything that others can observe in one run of a study.
 type world struct {
 	exits   map[string]int
 	logs    map[string][]string
 	metrics map[string][]string
-	sizes   [][]int // one element for each message of the first client: the number of the plan, and the sizes in bytes
+	sizes   [][]int // for each message of the first client, the number of the plan and the sizes in bytes
 	plans   []int   // plans that the first client answered
 	answer  []byte  // first answer of the first client
 }
 
-// differs describes the first difference between two worlds. A world is the view of an observer in
-// one run. If there is no difference, differs returns "".
+// differs describes the first difference between two worlds, or returns "".
 func (w *world) differs(from *world) string {
 	switch {
 	case !reflect.DeepEqual(w.exits, from.exits):
@@ -339,9 +332,8 @@ func (w *world) note(id string, s seen.Deed) {
 	}
 }
 
-// forgetOrder removes from an asynchronous study the details that depend on the clock. It replaces
-// the numbers of plans by 0, sorts the lines of logs, and removes the counts of the clients'
-// requests for new entries.
+// forgetOrder removes from an asynchronous study the details that depend on the clock: the numbers
+// of plans, the order of log lines, and the counts of requests for new entries.
 func (w *world) forgetOrder() {
 	clear(w.plans)
 	for _, s := range w.sizes {
@@ -363,8 +355,8 @@ func (w *world) forgetOrder() {
 // numbers matches the numbers of plans and entries in logs.
 var numbers = regexp.MustCompile(`"(ask|entry|question)":\d+,?`)
 
-// released matches lines and metrics about the verdict on a round and about the influence of
-// answers. Both are computed from released numbers, which may differ between the two runs.
+// released matches lines and metrics about the verdict on a round and the influence of answers.
+// Both follow from released numbers, which may differ between the runs.
 var released = regexp.MustCompile("a round was (accepted|rejected)|verdict|influence of an answer|an answer is unlike the others|fedpvi_answer_norm")
 
 func timeless(line string) string {

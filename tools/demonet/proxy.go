@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A proxy forwards connections of clients to the coordinator and simulates a bad network. It delays
-// bytes, cuts connections at any byte, and repeats the beginning of one connection on another.
+// A proxy forwards connections to the coordinator over a simulated bad network. It delays bytes,
+// cuts connections at any byte, and repeats the beginning of one connection on another.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -33,7 +33,7 @@ func newProxy(to string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// behave switches the simulated faults of the network on or off. The seed determines the faults.
+// behave switches the faults of the network on or off.
 func (p *proxy) behave(bad bool, seed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,8 +86,7 @@ func (p *proxy) know(c net.Conn, open bool) {
 	}
 }
 
-// A whim is a random decision about some bytes: to delay them, to cut the connection, or to
-// repeat them.
+// A whim is a random decision to delay some bytes, to cut the connection, or to repeat the bytes.
 type whim struct {
 	hold  time.Duration
 	keep  int // number of bytes to forward before a cut; negative for no cut
@@ -112,7 +111,7 @@ func (p *proxy) whim(n int) whim {
 	return w
 }
 
-// copy forwards bytes from one connection to another. At the end it closes both.
+// copy forwards bytes from one connection to another, and then closes both.
 func (p *proxy) copy(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()

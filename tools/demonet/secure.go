@@ -19,10 +19,9 @@ var secureNetworks = []struct {
 
 const fewest = 3 // smallest number of hospitals for which a sum is opened
 
-// addUp runs each study of secureNetworks twice. In the second run clients and the coordinator are
-// killed in each of the steps of a round. Every round must open a sum, and both posteriors must be
-// equal bit for bit. For this comparison the clients of both runs draw the same noise, with
-// programs that are built for this purpose.
+// addUp runs each study of secureNetworks twice. In the second run, clients and the coordinator are
+// killed in each step of a round. Every round must open a sum, and the posteriors must be equal bit
+// for bit. Clients draw the same noise in both runs.
 func addUp(ctx context.Context, programs string) error {
 	for _, c := range secureNetworks {
 		records := filepath.Join(dir, "records-"+c.name)
@@ -44,14 +43,12 @@ func addUp(ctx context.Context, programs string) error {
 	return nil
 }
 
-// allMoved matches a line of a result. The line contains the number of outcomes that moved λ, and
-// the number of all outcomes.
+// allMoved matches the number of outcomes that moved λ and the number of all outcomes.
 var allMoved = regexp.MustCompile(`λ moved in (\d+) of (\d+) outcomes`)
 
-// disturbSteps kills a client and the coordinator in each step of a round, and restarts them. In a
-// study that tolerates a missing client, it starts the client again only after the others have
-// finished the step. In the step of deals it restarts the client at once, because without the
-// client's deal the sum would be different.
+// disturbSteps kills a client and the coordinator in each step of a round, and restarts them. If
+// the study tolerates a missing client, the client restarts only after the others have finished the
+// step. In the step of deals it restarts at once, because the sum would change without its deal.
 func disturbSteps(ctx context.Context, n *network) error {
 	for i, step := range []string{"deals", "confirmations", "shares"} {
 		in := func(s status) bool { return len(s.Open) > 0 && s.Open[0].Step == step }
@@ -74,9 +71,8 @@ func disturbSteps(ctx context.Context, n *network) error {
 	return nil
 }
 
-// without lets a round go on without the client victim. It kills the client and the coordinator,
-// and restarts only the coordinator. When done returns true for the status of the study, it also
-// starts the client again.
+// without kills the client victim and the coordinator, and restarts the coordinator. It restarts
+// the client once done returns true for the status of the study.
 func (n *network) without(ctx context.Context, victim string, done func(status) bool) error {
 	if err := errors.Join(n.kill(victim), n.restart(ctx, hub)); err != nil {
 		return err
@@ -87,8 +83,8 @@ func (n *network) without(ctx context.Context, victim string, done func(status) 
 	return n.start(ctx, victim)
 }
 
-// seeding returns an edit of the client's program. The edited client draws noise that depends only
-// on its name and the plan. Such noise protects no record.
+// seeding returns the edit that lets a client draw noise that depends only on its name and the
+// plan. Such noise protects no record.
 func seeding() []overlay.Edit {
 	return []overlay.Edit{{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.NoiseOf(string(a.member.Name))\n"}}
 }

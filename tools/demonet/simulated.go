@@ -12,9 +12,7 @@ import (
 )
 
 // protectedStudies are studies of three clients in which all records of a client are protected
-// together. The first has a formula as its model and uses secure sums. The second has a program as
-// its model. The third has a formula and the default solver. The third has intervals, and the other
-// two have only estimates.
+// together.
 var protectedStudies = []struct {
 	name, file string
 	settings   []string
@@ -30,7 +28,7 @@ var (
 	estimates      = []string{"estimate", "natural_estimate"}
 )
 
-// simulate runs each study of protectedStudies as processes and in the simulator, with the same
+// simulate runs each study of protectedStudies as processes and in the simulator with the same
 // noise. The estimates must be equal bit for bit.
 func simulate(ctx context.Context, programs string) error {
 	for _, c := range protectedStudies {
@@ -58,9 +56,8 @@ func simulate(ctx context.Context, programs string) error {
 	return nil
 }
 
-// equalEstimates returns an error unless a run has the result of the simulator. The simulator's
-// file must have the same numbers in the given columns. At least one round of the run must have
-// moved λ, so that the comparison is meaningful.
+// equalEstimates returns an error unless the given columns of a run's result equal those of the
+// simulator's file. At least one round must have moved λ, so that the comparison is meaningful.
 func equalEstimates(p *posterior, file string, columns []string) error {
 	if moved := allMoved.FindStringSubmatch(p.table); moved == nil || moved[1] == "0" {
 		return fmt.Errorf("no round moved λ:\n%s", p.table)
@@ -77,7 +74,7 @@ func equalEstimates(p *posterior, file string, columns []string) error {
 	if err != nil {
 		return err
 	}
-	// After the parameters, a result has the quantities that the program of the study generates.
+	// After the parameters come the quantities that the study's program generates.
 	if len(simulated) == 0 || len(released) < len(simulated) || !slices.EqualFunc(simulated, released[:len(simulated)], slices.Equal) {
 		return fmt.Errorf("the estimates\n%s\nare not those of the simulation\n%s", p.exact, text)
 	}

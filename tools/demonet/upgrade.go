@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// upgrade runs a study that an earlier build begins and this build ends. Halfway through the study
-// upgrade replaces the coordinator and then one client. The other clients keep the earlier build.
-// The posterior must equal the posterior of an undisturbed run bit for bit. This build must be able
-// to read and verify all files of the earlier build.
+// upgrade runs a study that an earlier build begins and this build ends. Halfway, it replaces the
+// coordinator and then one client; the other clients keep the earlier build. The posterior must
+// equal that of an undisturbed run bit for bit. This build must be able to read and verify all
+// files of the earlier build.
 func upgrade(ctx context.Context, earlier string) error {
 	for _, program := range []string{"coordinator", "client"} {
 		if _, err := os.Stat(filepath.Join(earlier, program)); err != nil {
@@ -25,9 +25,8 @@ func upgrade(ctx context.Context, earlier string) error {
 	return err
 }
 
-// replace replaces the programs of the coordinator, and then of one client, by the programs of this
-// build, halfway through the study. It stops each process with a signal, as an administrator would,
-// starts the process again, and waits for the next round.
+// replace replaces the coordinator and then one client by the programs of this build. It stops each
+// process with a signal, starts it again, and waits for the next round.
 func replace(ctx context.Context, n *network) error {
 	round, err := n.halfWay(ctx)
 	if err != nil {

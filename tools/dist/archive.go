@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// An entry is a file in an archive. If its name ends in a slash, it is a folder.
+// An entry is a file in an archive, or a folder if its name ends in a slash.
 type entry struct {
 	name  string
 	mode  int64
@@ -41,7 +41,7 @@ func pack(date time.Time, entries []entry) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// squeeze compresses b with gzip. The header contains no file name and no time.
+// squeeze compresses b with gzip, with no file name or time in the header.
 func squeeze(b []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -55,8 +55,8 @@ func squeeze(b []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// alongside lists the files that each archive contains besides the programs. They are files of the
-// commit, and manual pages made from the commit.
+// Each archive contains these files of the commit, and manual pages made from it, besides the
+// programs.
 var alongside = []string{"LICENSE", "SECURITY.md", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 
 // units matches the unit files of systemd, which only archives for Linux contain.

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Media types and field names of the OCI image specification, version 1.1. An image is an archive
-// in the layout of this specification. It contains one program, a folder for its state and a user
-// ID, and nothing else.
+// Media types and field names of the OCI image specification, version 1.1. An image contains one
+// program, a folder for its state and a user ID, and nothing else.
 const (
 	typeIndex    = "application/vnd.oci.image.index.v1+json"
 	typeManifest = "application/vnd.oci.image.manifest.v1+json"
@@ -19,8 +18,8 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// nobody is the ID of the user that runs the program. It must be a number, because the image has no
-// file that maps names of users to numbers.
+// nobody is the user that runs the program, as a number because the image has no file with the
+// names of users.
 const nobody = 65532
 
 type descriptor struct {
@@ -67,7 +66,7 @@ type empty struct{}
 // stateOf maps each daemon to the environment variable that sets its state directory.
 var stateOf = map[string]string{"client": "FEDPVI_STATE", "coordinator": "FEDPVI_COORDINATOR_STATE"}
 
-// volume is the folder for the state directory. Only the daemon may read the state directory.
+// volume is the folder for the state directory, which only the daemon may read.
 const volume = "/var/lib/fedpvi"
 
 func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }

@@ -16,11 +16,11 @@ import (
 // A module is a module of the build list, with its licence.
 type module struct {
 	licence string // identifier of the SPDX list, or several identifiers joined by AND
-	texts   string // all files of the module that state a licence, or that a licence requires to be passed on
+	texts   string // all files of the module that state a licence or must be passed on with it
 }
 
-// modules returns the modules that programs may contain, by path. It reads the modules from the
-// copies that the go command keeps.
+// modules returns the modules that programs may contain, by path, from the copies that the go
+// command keeps.
 func modules(ctx context.Context, source string) (map[string]module, error) {
 	list, err := output(ctx, source, "go", "list", "-deps", "-json=Module", "./cmd/...")
 	if err != nil {
@@ -49,8 +49,7 @@ func modules(ctx context.Context, source string) (map[string]module, error) {
 	return all, nil
 }
 
-// licenceFile matches the names of files that state a licence, or that a licence requires to be
-// passed on.
+// licenceFile matches the names of files that state a licence or must be passed on with it.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)`)
 
 // licensed reads the licence of the module in a folder.
@@ -66,8 +65,8 @@ func licensed(folder string) (module, error) {
 	return module{strings.Join(found, " AND "), texts}, nil
 }
 
-// licenceTexts returns the contents of every file in folder whose name matches licenceFile. If the
-// name of a subfolder matches, the contents of all files below the subfolder are included.
+// licenceTexts returns the contents of every file in folder whose name matches licenceFile, and of
+// all files in subfolders whose names match.
 func licenceTexts(folder string) (string, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -93,8 +92,8 @@ func licenceTexts(folder string) (string, error) {
 	return all.String(), nil
 }
 
-// known lists the licences that identify recognises: a sentence of each licence, with single
-// spaces, and its SPDX identifier.
+// known has a sentence of each licence that identify recognises, with single spaces, and the SPDX
+// identifier.
 var known = []struct{ identifier, sentence string }{
 	{"Apache-2.0", "Apache License Version 2.0"},
 	{"MPL-2.0", "Mozilla Public License, version 2.0"},
@@ -106,8 +105,8 @@ var known = []struct{ identifier, sentence string }{
 	{"BSD-3-Clause", "Redistributions in binary form must reproduce the above copyright notice, this list of conditions and the following disclaimer in the documentation and/or other materials provided with the distribution"},
 }
 
-// identify returns the SPDX identifiers of the licences in a text, in alphabetical order. The clause
-// on endorsement distinguishes the 3-clause BSD licence from the 2-clause BSD licence.
+// identify returns the SPDX identifiers of the licences in a text, in alphabetical order. Only the
+// 3-clause BSD licence has the clause on endorsement.
 func identify(text string) []string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\r' || r == '\t' || r == '*' }), " ")
 	var found []string
@@ -125,8 +124,8 @@ func identify(text string) []string {
 	return slices.Compact(found)
 }
 
-// licences returns the text of the file LICENCES: the licences of all modules that programs may
-// contain.
+// licences returns the text of the file LICENCES, with the licences of all modules that programs
+// may contain.
 func (r release) licences() []byte {
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(r.modules)) {

@@ -1,17 +1,21 @@
-// Command dist builds the files of a release into dist/. The files are: programs for Linux that need
-// no C library; for each processor, an archive of these programs with the systemd units; an archive
-// of the client for macOS and one for Windows; a container image for each daemon; a bill of
-// materials for each program; a statement of provenance; and the SHA-256 of all files, signed if
-// --sign names a key. Dist builds the newest commit, in a clone of its own. A release contains no
-// files that are not committed. The same commit and version of Go yield the same bytes on every
-// machine. Neither a container daemon nor a registry is needed.
+// Command dist builds the files of a release into dist/:
 //
-// Dist writes images and bills itself, because the usual Go tools cannot do this. ko v0.19.1
-// fetches its base image, even an empty one, from a registry. It cannot add a volume, a stop
-// signal, or a folder for the state that belongs to the image's user. It adds 137 modules to
-// go.mod. cyclonedx-gomod v1.10.0 works offline and can omit time and serial number. But it writes
-// the hash of its own executable into each bill, so that the bytes depend on the build of the tool,
-// and it adds 42 modules. Both tools were tried in November 2026.
+//   - for each processor, an archive of the programs for Linux, which need no C library, with the systemd units;
+//   - an archive of the client for macOS and one for Windows;
+//   - a container image for each daemon;
+//   - a bill of materials for each program;
+//   - a statement of provenance;
+//   - the SHA-256 of all files, signed if --sign names a key.
+//
+// Dist builds the newest commit in a clone, so a release contains only committed files. The same
+// commit and version of Go yield the same bytes on every machine. Neither a container daemon nor a
+// registry is needed.
+//
+// Dist writes images and bills itself, because the usual Go tools cannot do this. Both were tried
+// in November 2026. ko v0.19.1 fetches its base image, even an empty one, from a registry. It
+// cannot add a volume, a stop signal, or a folder that belongs to the image's user, and it adds 137
+// modules to go.mod. cyclonedx-gomod v1.10.0 writes the hash of its own executable into each bill,
+// so the bytes depend on the build of the tool, and it adds 42 modules.
 package main
 
 import (
@@ -54,7 +58,7 @@ var (
 	}
 )
 
-// A release has all data from which the release of a commit is built.
+// A release is built from this data about a commit.
 type release struct {
 	version string
 	commit  string    // hash of the commit
@@ -107,9 +111,8 @@ func run(ctx context.Context, out, key string) error {
 	return sign(ctx, filepath.Join(out, "SHA256SUMS"), key)
 }
 
-// clone writes the files of the newest commit into an empty folder. The commit is in the repository
-// that contains the working directory. clone prints a note if the working directory has files that
-// differ from the commit.
+// clone writes the files of the newest commit of the repository in the working directory into an
+// empty folder. It prints a note if files in the working directory differ from the commit.
 func clone(ctx context.Context, folder string) error {
 	changed, err := output(ctx, ".", "git", "status", "--porcelain")
 	if err != nil {
@@ -149,7 +152,7 @@ func describe(ctx context.Context, source, out string) (release, error) {
 	return r, err
 }
 
-// output runs a program in a folder, and returns its standard output without surrounding space.
+// output returns the standard output of a program, without surrounding space.
 func output(ctx context.Context, folder, program string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Dir, c.Env, c.Stderr = folder, environment(), os.Stderr
@@ -160,15 +163,15 @@ func output(ctx context.Context, folder, program string, args ...string) (string
 	return strings.TrimSpace(string(b)), nil
 }
 
-// environment returns the variables of this process, with two changes. Variables that point git at
-// another repository are left out. Variables that change the bytes of a program have fixed values.
+// environment returns the variables of this process, without those that point git at another
+// repository, and with fixed values for those that change the bytes of a program.
 func environment() []string {
 	kept := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
 	return append(kept, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0")
 }
 
-// compile builds the programs of a target into a folder. If the target has no system, they are for
-// this machine. The programs contain the hash and the date of the commit.
+// compile builds the programs of a target into a folder, for this machine if the target has no
+// system. The programs contain the hash and the date of the commit.
 func (r release) compile(ctx context.Context, folder string, t target) error {
 	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w", "-o", folder + "/"}
 	for _, p := range t.programs {
@@ -239,7 +242,7 @@ func (r release) build(ctx context.Context, t target) error {
 	return nil
 }
 
-// path returns the path of the file with the given name and ending for a target.
+// path returns the path of a file of the release for a target.
 func (r release) path(name string, t target, end string) string {
 	return filepath.Join(r.out, fmt.Sprintf("fedpvi-%s-%s-%s%s", name, r.version, t, end))
 }

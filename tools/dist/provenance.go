@@ -10,10 +10,9 @@ import (
 	"runtime"
 )
 
-// A statement is a statement of in-toto, version 1, with a provenance of SLSA, version 1
-// (https://slsa.dev/spec/v1.0/provenance). It names the version of Go, and the commit from which
-// the files of a release were built. It does not contain the time of the build, so the same commit
-// gives the same bytes.
+// A statement is an in-toto statement, version 1, with SLSA provenance, version 1
+// (https://slsa.dev/spec/v1.0/provenance). It names the version of Go and the commit. It omits the
+// time of the build, so that the same commit gives the same bytes.
 type statement struct {
 	Type      string     `json:"_type"`
 	Subject   []resource `json:"subject"`
@@ -40,7 +39,7 @@ type predicate struct {
 	} `json:"runDetails"`
 }
 
-// provenance writes the statement about all files that are in the release so far.
+// provenance writes the statement about all files in the release so far.
 func (r release) provenance() error {
 	files, err := hashed(r.out)
 	if err != nil {
@@ -61,8 +60,8 @@ func (r release) provenance() error {
 	return os.WriteFile(filepath.Join(r.out, "fedpvi-"+r.version+".intoto.json"), append(text, '\n'), 0o644)
 }
 
-// sign writes the signature of a file beside the file, with the ending .sig, in the format of
-// ssh-keygen -Y. Without a key, sign prints a note and writes no signature.
+// sign writes the signature of a file to the file name with .sig added, in the format of ssh-keygen
+// -Y. Without a key, it only prints a note.
 func sign(ctx context.Context, file, key string) error {
 	if key == "" {
 		fmt.Fprintln(os.Stderr, "dist: SHA256SUMS is not signed; sign a release with make dist SIGN=KEY, a private SSH key")

@@ -29,7 +29,7 @@ import (
 // atOnce is the number of clients that join at the same time.
 const atOnce = 32
 
-// maxEntry is an upper bound on the size of a transcript entry in bytes, in a study of a million
+// maxEntry is an upper bound on the size in bytes of a transcript entry, even with a million
 // coefficients.
 const maxEntry = 1 << 30
 
@@ -62,7 +62,7 @@ type crowd struct {
 	moved   bytes
 }
 
-// each calls do for every client. at is the largest number of calls that run at the same time.
+// each calls do for every client, with at most at calls at the same time.
 func (c *crowd) each(at int, do func(p *light) error) error {
 	var all errgroup.Group
 	all.SetLimit(at)
@@ -77,7 +77,7 @@ func (c *crowd) each(at int, do func(p *light) error) error {
 	return all.Wait()
 }
 
-// gather makes all invited clients join and connect, and returns them as a crowd.
+// gather makes all invited clients join and connect.
 func gather(ctx context.Context, address string, document []byte, invited []coordinator.Invited) (*crowd, error) {
 	st, err := study.Parse("load.toml", document)
 	if err != nil {
@@ -157,9 +157,8 @@ func (p *light) approve(ctx context.Context) error {
 	return p.line.Approve(ctx, envelope)
 }
 
-// A script determines how the clients answer in a study: always with zeros. It also holds the
-// entries that the clients have received. When one client has verified an entry, the other clients
-// accept it without verification.
+// A script lets clients answer with zeros, and holds the entries that they have received. Only one
+// client verifies each entry.
 type script struct {
 	size   int // count of numbers in an answer
 	padded int // padded size of an answer in bytes
@@ -173,9 +172,9 @@ type script struct {
 	times   times
 }
 
-// follow processes the entry with the given number, which client p has received, and records the
-// time. The first client that receives an entry verifies it. If the coordinator has omitted the
-// body, because a real client would compute it, this client requests the body.
+// follow processes entry number, which client p has just received. The first client that receives
+// an entry verifies it. If the coordinator has omitted a body that real clients compute, this
+// client requests the body.
 func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -216,9 +215,8 @@ func (s *script) played(clients int) int {
 	return len(s.times.whole(clients))
 }
 
-// play runs a client until it has received the outcome of a plan, or until the study is over. plan
-// is the number of the plan. The run begins with the first entry that the client has not yet
-// received.
+// play runs a client until it has received the outcome of the given plan, or until the study is
+// over.
 func (s *script) play(ctx context.Context, p *light, plan uint64) error {
 	for {
 		number := max(p.has, 1) + 1
@@ -246,8 +244,7 @@ func (s *script) play(ctx context.Context, p *light, plan uint64) error {
 	}
 }
 
-// script verifies the roster, computes the sizes of messages, and returns the script of the
-// study.
+// script verifies the roster and computes the sizes of messages.
 func (c *crowd) script(ctx context.Context) (*script, error) {
 	first := c.clients[0]
 	item, err := first.line.Entry(ctx, 1)

@@ -29,9 +29,8 @@ type hub struct {
 	empty        usage // memory and CPU time before any client has joined
 }
 
-// found chooses the address of a coordinator, and creates the coordinator's studies, each with the
-// given number of clients. It returns the invitations of each study. The coordinator is not
-// started.
+// found chooses the address of a coordinator and creates its studies, each with the given number of
+// clients. It returns the invitations of each study, and does not start the coordinator.
 func found(ctx context.Context, o options, documents [][]byte, clients int) (*hub, [][]coordinator.Invited, error) {
 	h := &hub{dir: filepath.Join(o.dir, "hub")}
 	for _, a := range []*string{&h.address, &h.metrics} {
@@ -70,8 +69,7 @@ func (h *hub) found(ctx context.Context, documents [][]byte, clients int) ([][]c
 	return all, nil
 }
 
-// bare starts a coordinator process with a tiny study that no client joins. It returns the
-// memory and CPU time of the process, as a baseline.
+// bare measures a coordinator with a tiny study that no client joins, as a baseline.
 func bare(ctx context.Context, o options) (u usage, err error) {
 	o.dir = filepath.Join(o.dir, "bare")
 	if err := os.Mkdir(o.dir, 0o700); err != nil {
@@ -122,8 +120,8 @@ func (h *hub) stop() error {
 
 // A usage is the memory and the CPU time that a process uses.
 type usage struct {
-	// Memory in bytes: resident is the whole resident memory, private is the part without mapped
-	// files, and peak is the largest value of resident so far.
+	// Memory in bytes: all resident memory, the part without mapped files, and the largest value of
+	// resident so far.
 	resident, private, peak int64
 	file                    int64         // size of the state file in bytes
 	processor               time.Duration // CPU time since the start
@@ -172,7 +170,7 @@ func (h *hub) usage() (usage, error) {
 	return u, nil
 }
 
-// live returns the number of bytes of heap in use at the process's last garbage collection.
+// live returns the bytes of heap in use at the last garbage collection of the process.
 func (h *hub) live(ctx context.Context) (float64, error) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.metrics+"/metrics", nil)
 	if err != nil {
@@ -191,8 +189,8 @@ func (h *hub) live(ctx context.Context) (float64, error) {
 	return 0, errors.New("the coordinator's metrics lack the heap in use")
 }
 
-// most takes samples of the private memory of the process in the background. The returned function
-// stop ends the sampling and returns the largest sample in bytes.
+// most samples the private memory of the process in the background. stop ends the sampling and
+// returns the largest sample in bytes.
 func (h *hub) most() (stop func() int64) {
 	done, said := make(chan struct{}), make(chan int64)
 	go func() {

@@ -1,9 +1,8 @@
-// Command load measures a coordinator with many simple clients. The clients run in one process and
+// Command load measures a coordinator with many simple clients, which run in one process and
 // connect over loopback with mutual TLS. They join, consent, verify entries and answer with zeros.
-// Load reports the duration of rounds, for each client and for all clients together, the memory and
-// CPU time of the coordinator's process, and the bytes sent over the network. Clients compute only
-// encryption and signatures. They run on the same cores as the coordinator, so the durations of
-// rounds include the clients' time.
+// Load reports the duration of rounds, the memory and CPU time of the coordinator's process, and
+// the bytes sent over the network. Clients use the same cores as the coordinator, so the durations
+// include the clients' time for encryption and signatures.
 //
 //	load rounds   rounds of many clients
 //	load idle     connections that wait
@@ -29,9 +28,8 @@ type options struct {
 	secure, published                                   bool
 }
 
-// federation returns the lines of a study file that select secure aggregation. If the options do
-// not select it, the result is "". With secure aggregation, every sum contains at least four fifths
-// of the clients, and a fifth of the clients may collude.
+// federation returns the lines of a study file that select secure aggregation, or "". Every sum
+// contains at least four fifths of the clients, and a fifth of them may collude.
 func (o options) federation() string {
 	if !o.secure {
 		return ""
@@ -40,9 +38,9 @@ func (o options) federation() string {
 	return fmt.Sprintf("aggregation = \"secure\"\nmin_clients = %d\ncolluders = %d", fewest, o.clients/5)
 }
 
-// collect is the value of GOGC for this process. With the default value, a process with a
-// thousand clients would spend a fifth of the time on garbage collection. Clients in separate
-// processes would spend far less.
+// collect is the value of GOGC for this process. With the default, a process with a thousand
+// clients would spend a fifth of its time on garbage collection, far more than clients in separate
+// processes.
 const collect = 400
 
 func main() {

@@ -64,7 +64,7 @@ func rounds(ctx context.Context, o options) error {
 	return nil
 }
 
-// An effort is the cost of a task, in the coordinator's process and in the clients' process.
+// An effort is the cost of a task in the processes of the coordinator and of the clients.
 type effort struct {
 	lasted         time.Duration
 	hub, crowd     time.Duration // CPU time of the coordinator and of the clients
@@ -88,14 +88,13 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 	return e, err
 }
 
-// play runs all clients until they have received the outcome of a plan, or until the study is over.
-// plan is the number of the plan.
+// play runs all clients until they have received the outcome of the given plan, or until the study
+// is over.
 func (c *crowd) play(ctx context.Context, s *script, plan uint64) error {
 	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, plan) })
 }
 
-// assemble starts a coordinator with one study. It creates clients, which connect and join the
-// study.
+// assemble starts a coordinator with one study, and clients that join it.
 func assemble(ctx context.Context, o options) (*hub, *crowd, error) {
 	o.studies = 1
 	h, crowds, err := assembleAll(ctx, o)
@@ -131,8 +130,7 @@ func assembleAll(ctx context.Context, o options) (*hub, []*crowd, error) {
 	return h, crowds, nil
 }
 
-// begin makes all clients consent, so that the study begins. It returns the script, which
-// determines the clients' answers in the study.
+// begin makes all clients consent, so that the study begins.
 func (c *crowd) begin(ctx context.Context) (*script, error) {
 	if err := c.each(atOnce, func(p *light) error { return p.approve(ctx) }); err != nil {
 		return nil, err
@@ -140,7 +138,7 @@ func (c *crowd) begin(ctx context.Context) (*script, error) {
 	return c.script(ctx)
 }
 
-// idle opens connections that wait for studies to begin. It reports the coordinator's memory for
+// idle opens connections that wait for studies to begin, and reports the coordinator's memory for
 // each connection, including the memory for joining.
 func idle(ctx context.Context, o options) error {
 	if o.connections < 1 || o.connections > 4 {
@@ -211,8 +209,8 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 	return all, err
 }
 
-// soak runs rounds for a given time. It reports the growth of the coordinator's memory and of
-// its state file.
+// soak runs rounds for a given time, and reports the growth of the coordinator's memory and state
+// file.
 func soak(ctx context.Context, o options) error {
 	o.rounds = 999_999 // maximum number of rounds of a study
 	h, c, err := assemble(ctx, o)
@@ -272,16 +270,15 @@ func soak(ctx context.Context, o options) error {
 	return nil
 }
 
-// stretches is the number of equal time intervals into which [trendOf] divides the measurements.
+// stretches is the number of intervals of time into which [trendOf] divides the measurements.
 const stretches = 12
 
 // A trend is a growth rate per minute with its standard deviation.
 type trend struct{ slope, deviation float64 }
 
-// trendOf divides the points into intervals of time, averages the points in each interval, and fits
-// a line to the averages by least squares. Because of garbage collection, successive measurements
-// depend on each other. The intervals are so long that the averages hardly depend on each other.
-// Each interval must have at least one point.
+// trendOf averages the points in intervals of time, and fits a line to the averages by least
+// squares. The intervals are long, because garbage collection makes successive measurements depend
+// on each other. Each interval must have at least one point.
 func trendOf(at, y []float64) trend {
 	var x, means []float64
 	for i := range stretches {

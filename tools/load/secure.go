@@ -10,10 +10,9 @@ import (
 	"fedpvi/transport"
 )
 
-// With secure aggregation a simple client sends deals, confirmations and shares. They have the
-// right sizes and signatures, and only zeros in their bodies. The client fetches its columns and
-// does not decrypt them. The benchmarks of package sums measure the time that a real client needs
-// for its columns.
+// With secure aggregation, a simple client sends deals, confirmations and shares with the right
+// sizes and signatures, but only zeros in their bodies. It fetches its columns and does not decrypt
+// them. The benchmarks of package sums measure the time that a real client needs for its columns.
 
 // prepare sends a client's keys. The body of this message contains only zeros.
 func (s *script) prepare(ctx context.Context, p *light) error {
@@ -40,9 +39,8 @@ func (s *script) deal(ctx context.Context, p *light, plan transcript.Entry) erro
 	return p.line.Submit(ctx, transport.Item{Envelope: envelope, Body: body})
 }
 
-// step sends a client's message for a cut or a certificate. A step ends when enough clients have
-// sent their messages. The coordinator then refuses the messages of later clients, which is not an
-// error.
+// step sends a client's message for a cut or a certificate. If the coordinator refuses the message
+// because enough others have sent theirs, this is not an error.
 func (s *script) step(ctx context.Context, p *light, e transcript.Entry) error {
 	err := s.send(ctx, p, e)
 	var late *transport.Refusal
@@ -76,7 +74,7 @@ func (s *script) send(ctx context.Context, p *light, e transcript.Entry) error {
 }
 
 // columns returns the size in bytes of the columns that a client receives: its parts of the deals
-// in the current cut. All clients of this program send deals, so the cut contains all of them.
+// in the current cut. The cut contains the deals of all clients.
 func (s *script) columns(p *light) int64 {
 	holder := s.federation.Place(p.party.Name)
 	size := 0
@@ -87,8 +85,7 @@ func (s *script) columns(p *light) int64 {
 	return int64(size)
 }
 
-// share makes the clients use secure aggregation. fewest is the number of clients that must answer,
-// and length is the number of elements of an answer.
+// share selects secure aggregation, with answers of length elements, from at least fewest clients.
 func (s *script) share(fewest, length int) error {
 	f, err := sums.New(s.chain, fewest, length)
 	if err != nil {

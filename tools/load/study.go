@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// document returns a study file with at least the given number of coefficients. The model has a
-// coefficient for each pair of levels of two columns. If these would be too many, the outcome has
-// several classes, each with its own coefficients. If o.published is true, the study publishes
-// releases, and a release contains statistics of a client's records.
+// document returns a study file with at least the given number of coefficients, one for each pair
+// of levels of two columns. Beyond 60,000 pairs, the outcome has several classes, each with its own
+// coefficients. If o.published is true, the study publishes releases of statistics of a client's
+// records.
 func document(name string, coefficients, rounds int, o options) []byte {
 	version, solver, pace := 1, "", ""
 	privacy := "unit = \"client\"\nnoise_multiplier = 1.0\ndelta = 1e-5\nclip = 60"

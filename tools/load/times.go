@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// times contains the times at which clients received each plan and its outcome. All clients use the
-// same clock.
+// times holds the times at which clients received each plan and its outcome.
 type times struct {
 	opened  map[uint64]time.Time // time at which the first client received the plan
 	closed  map[uint64]time.Time // latest time at which a client received the outcome
@@ -26,8 +25,7 @@ func (t *times) asked(now time.Time, ask uint64) {
 	}
 }
 
-// told records that a client received the outcome of a plan. took is the time since this client
-// received the plan.
+// told records that a client received the outcome of a plan, at the time took after the plan.
 func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	if now.After(t.closed[ask]) {
 		t.closed[ask] = now
@@ -46,8 +44,8 @@ func (t *times) whole(clients int) (all []time.Duration) {
 	return all
 }
 
-// periods returns the times between the outcomes of successive plans. The time of an outcome is the
-// time at which the last client has received it.
+// periods returns the times between the outcomes of successive plans, each measured when the last
+// client receives it.
 func (t *times) periods(clients int) (all []time.Duration) {
 	for ask := uint64(2); t.clients[ask] == clients; ask++ {
 		all = append(all, t.closed[ask].Sub(t.closed[ask-1]))

@@ -4,10 +4,10 @@
 // Its test compares the outputs with the pages.
 //
 // A page has its commands in fenced blocks of the kind console. The line "$ COMMAND" contains a
-// command, and the lines after it contain the output. A line "NAME$ COMMAND" is a command that a
-// person types at the terminal with that name. Commands of several terminals run at the same time.
-// A line "..." replaces output that the page omits. The test runs commands in a block of the kind
-// "console slow" only if FEDPVI_LONG is set.
+// command, and its output follows. A line "NAME$ COMMAND" is a command that a person types at the
+// terminal with that name. Commands of several terminals run at the same time. A line "..."
+// replaces output that the page omits. The test runs commands in a block of the kind "console slow"
+// only if FEDPVI_LONG is set.
 package main
 
 import (
@@ -58,8 +58,8 @@ func write(text string, commands []*command, outputs [][]string) string {
 
 const omitted = "..."
 
-// shorten shortens an output as the page does. It keeps as many lines before and after the line
-// "..." as the page has before and after this line.
+// shorten shortens an output as the page does, with as many lines before and after the line "..."
+// as on the page.
 func (c *command) shorten(output []string) []string {
 	first, last := -1, -1
 	for n, line := range c.output {

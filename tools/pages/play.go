@@ -23,16 +23,15 @@ import (
 type place struct {
 	dir         string   // working directory
 	environment []string // environment variables
-	port        string   // port that replaces 7443, the port of a coordinator in the commands on a page
+	port        string   // replaces 7443, the port of a coordinator on a page
 }
 
-// shown is the path that a page shows in place of the working directory.
+// shown stands on pages for the working directory.
 const shown = "/home/ann/fedpvi"
 
-// play runs commands, and returns the lines that they print. A command begins when all commands
-// before it have progressed far enough: commands at the same terminal and commands without a
-// terminal have ended, and commands at other terminals have printed something. If a command prompts
-// with "Type yes: ", the answer is yes.
+// play runs commands, and returns the lines that they print. A command starts when the commands
+// before it at the same terminal or without a terminal have ended, and those at other terminals
+// have printed something. The answer to the prompt "Type yes: " is yes.
 func (p place) play(ctx context.Context, commands []*command) ([][]string, error) {
 	outputs := make([][]string, len(commands))
 	group, ctx := errgroup.WithContext(ctx)
@@ -69,8 +68,7 @@ func (p place) play(ctx context.Context, commands []*command) ([][]string, error
 	return outputs, group.Wait()
 }
 
-// output stores the text that a command has printed. Every call of Write first calls the function
-// in the field first.
+// output stores the text that a command prints. Write calls first before it stores anything.
 type output struct {
 	bytes.Buffer
 	first func()
@@ -81,8 +79,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.Buffer.Write(b)
 }
 
-// run runs a command until the command ends. If the command belongs to a terminal, it has a
-// pseudo-terminal.
+// run runs a command, on a pseudo-terminal if it belongs to a terminal.
 func (p place) run(ctx context.Context, c *command, printed *output) error {
 	process := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", strings.ReplaceAll(c.line, ":7443", ":"+p.port))
 	process.Dir, process.Env, process.WaitDelay = p.dir, append(os.Environ(), p.environment...), time.Second
@@ -113,13 +110,12 @@ func (p place) run(ctx context.Context, c *command, printed *output) error {
 	return <-ended
 }
 
-// end is written to a terminal after the output of a program. The reader of the terminal needs this
-// mark to know that it has read the whole output. Closing the terminal is no substitute, because
-// bytes that have not been read by then may be lost.
+// end is written to a terminal after the output of a program, so that the reader knows that it has
+// read everything. Closing the terminal could lose bytes that have not been read yet.
 const end = "\x00"
 
-// converse copies the output on a terminal to printed until the output ends. If a command prompts
-// with "Type yes: ", converse answers yes.
+// converse copies the output on a terminal to printed until it ends, and answers the prompt "Type
+// yes: " with yes.
 func converse(terminal io.ReadWriter, printed *output) error {
 	b := make([]byte, 4096)
 	for {
@@ -140,8 +136,8 @@ func converse(terminal io.ReadWriter, printed *output) error {
 	}
 }
 
-// lines returns the lines of a text as a page shows them. Lines that only show progress are left
-// out. A program redraws its progress after a carriage return.
+// lines returns the lines of a text as a page shows them, without lines that only show progress. A
+// program redraws its progress after a carriage return.
 func (p place) lines(text string) []string {
 	text = strings.NewReplacer(p.dir, shown, ":"+p.port, ":7443").Replace(text)
 	var lines []string

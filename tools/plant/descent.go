@@ -1,6 +1,6 @@
 package main
 
-// afterStep is the line of code after which a sum of gradients is complete and not yet used.
+// afterStep is the line after which a sum of gradients is complete and not yet used.
 const afterStep = "\ts.program.addPriorOf(s.points(), s.total, s.prior, s.options.Rate)\n"
 
 // descentFaults are faults that break the privacy of gradient steps.

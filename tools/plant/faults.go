@@ -10,8 +10,8 @@ import (
 
 type edit = overlay.Edit
 
-// A fault is a deliberate error that breaks a guarantee. The edits of a fault take effect only if
-// planted.Is(name) is true, so that one program can contain all faults and activate one of them.
+// A fault is a deliberate error that breaks a guarantee. Its edits take effect only if
+// planted.Is(name) is true, so one program can contain all faults.
 type fault struct {
 	name  string
 	says  string
@@ -39,12 +39,11 @@ const (
 	remembered  = "\tcopy(c.Proposed, c.exact)\n"
 )
 
-// faults are the faults that an audit must find. Some of them occurred in published programs.
-// The other faults are as easy to make.
+// faults are the faults that an audit must find. Some occurred in published programs, and the
+// others are as easy to make.
 var faults = slices.Concat(noiseFaults(), gateFaults, descentFaults, propagationFaults, productFaults, scoringFaults, personFaults, outcomeFaults)
 
-// noiseFaults returns faults in the noise, and in its accounted cost, for each family of noise in
-// [dpmech.Families].
+// noiseFaults returns faults in the noise and its accounted cost, for each of [dpmech.Families].
 func noiseFaults() (all []fault) {
 	for _, family := range dpmech.Families {
 		for _, f := range []struct{ name, says, anchor, code string }{

@@ -1,13 +1,12 @@
-// Command plant adds faults to copies of the code that protects records. It checks that sim
-// audit finds each fault and reports nothing about the unchanged code.
+// Command plant adds faults to copies of the code that protects records. It checks that sim audit
+// finds each fault and reports nothing about the unchanged code.
 //
-// A fault is a few lines that an overlay of the go command adds to a file, so the files of the
-// repository contain no hooks. Plant fails if an audit misses a fault or reports a finding about
-// the unchanged program.
+// A fault is a few lines that an overlay of the go command adds to a file, so the repository
+// contains no hooks.
 //
-// With -worlds it adds faults to the daemons. The simulations of internal/testing/chaos, which are
-// called worlds, must find these. With -tests it adds faults of secure sums, and faults that break
-// the promise that no party can spoil a study unnoticed. Named tests must find these.
+// With -worlds it adds faults to the daemons, which the simulations (called worlds) of
+// internal/testing/chaos must find. With -tests it adds faults that named tests must find: faults
+// of secure sums, and faults that break the promise that no party can spoil a study unnoticed.
 package main
 
 import (

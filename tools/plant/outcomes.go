@@ -1,7 +1,7 @@
 package main
 
-// outcomeFaults are faults by which one record changes the actions of a client. The numbers that
-// the client releases stay the same.
+// outcomeFaults are faults with which one record changes the actions of a client but not the
+// numbers that it releases.
 var outcomeFaults = []fault{
 	{"panic-for-one", "a panic for one value", []edit{{
 		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tcontributor.Vector(vector, i)\n", Before: `

@@ -1,7 +1,7 @@
 package main
 
-// propagationFaults are faults that break the privacy of expectation propagation. The same
-// faults have occurred in published code.
+// propagationFaults are faults that break the privacy of expectation propagation. They have
+// occurred in published code.
 var propagationFaults = []fault{
 	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{
 		before("dpmech/independent.go", "sites-as-removed", "\treturn repeated(accountant.Gaussian{", `

@@ -102,7 +102,7 @@ var heldOutFaults = []testedFault{
 	}}, "pvi/method/scores", "TestScoresAreChargedAndHidden"},
 }
 
-// proofFaults are faults that break the promise that no party can spoil a study unnoticed.
+// proofFaults break the promise that no party can spoil a study unnoticed.
 var proofFaults = []testedFault{
 	{fault{"unsigned-releases", "no client compares a published release with the signature of its client", []edit{
 		{File: "crypto/transcript/answers.go", Anchor: "if commitments != nil", After: " && !planted.Is(\"unsigned-releases\")"},
@@ -156,9 +156,8 @@ func faultsOf(all []testedFault) (faults []fault) {
 	return faults
 }
 
-// tested checks that the test of each fault finds the fault. It runs the test once without the
-// fault and o.repeat times with it. It returns an error unless every test passes without its fault
-// and always fails with it.
+// tested checks that the test of each fault passes once without the fault, and fails o.repeat times
+// with it.
 func (o options) tested(w io.Writer) error {
 	g, err := o.plant(faultsOf(testedFaults))
 	if err != nil {
@@ -200,7 +199,7 @@ func (o options) tested(w io.Writer) error {
 	return words.Table(w, "", 2, rows)
 }
 
-// run runs the test of a fault. The fault is planted if name is not empty.
+// run runs the test of a fault, which is planted if name is not empty.
 func (f testedFault) run(root, program, name string) ([]byte, error) {
 	command := exec.Command(program, "-test.run", "^"+f.test+"$")
 	command.Dir = filepath.Join(root, f.in)

@@ -96,8 +96,8 @@ func (g *garden) buildTest(of string) (string, error) {
 	return program, nil
 }
 
-// foundIn names, for some faults, the case in which an audit finds the fault. In the usual order
-// these cases come late, so the audits of these faults begin with them.
+// foundIn names the cases in which an audit finds some faults. Audits of these faults begin with
+// them, because they come late in the usual order.
 var foundIn = map[string]string{
 	"secure-share":    "secure sums, the coordinator and one of three clients",
 	"batch-lost":      "statistics, add-remove",
@@ -115,7 +115,7 @@ type subject struct {
 	program, fault, says string
 
 	found int            // number of audits that found something
-	ahead string         // case in which the last audit found the fault; the next audit begins with the checks of this case
+	ahead string         // case in which the last audit found the fault; the next audit begins with it
 	by    map[string]int // number of audits by the name of the first failed check
 }
 
@@ -127,9 +127,9 @@ func (o options) auditAll(subjects []subject) error {
 	for i := range subjects {
 		s := &subjects[i]
 		s.by = map[string]int{}
-		// Without a fault, one process runs all audits, so that the process computes the claimed
-		// bounds only once. With a fault, each audit has its own process, because most audits find
-		// the fault before they need these bounds.
+		// Without a fault, one process runs all audits and computes the claimed bounds only once.
+		// With a fault, each audit has its own process, because most audits find the fault before
+		// they need these bounds.
 		many := 1
 		if s.fault == "" {
 			many = (o.repeat + o.workers - 1) / o.workers
@@ -153,17 +153,15 @@ func (o options) auditAll(subjects []subject) error {
 }
 
 // audit runs the given number of audits of the program. With a fault, each audit stops at the first
-// finding. To find it early, the audit begins with the checks of the case ahead, in which an audit
-// with another seed has found the fault. The order does not affect the checks. An audit that finds
-// the fault in one order therefore finds it in every order.
+// finding. It begins with the case ahead, in which an audit with another seed has found the fault.
+// The order of the checks does not affect their results.
 func (s *subject) audit(seed, many, runs int, ahead string) ([]*audit.Report, error) {
 	command := exec.Command(s.program, "audit", "--json", "--quiet", "--workers", "1",
 		"--seed", fmt.Sprint(seed), "--repeat", fmt.Sprint(many), "--runs", fmt.Sprint(runs))
 	if s.fault != "" {
 		command.Args = append(command.Args, "--first", "--ahead", ahead)
 	}
-	// The garbage collector is set to run rarely, because audits keep little of the memory that
-	// they allocate.
+	// Audits keep little of the memory that they allocate, so the garbage collector runs rarely.
 	command.Env = append(os.Environ(), planted.Variable+"="+s.fault, "GOGC=1600")
 	var out, messages bytes.Buffer
 	command.Stdout, command.Stderr = &out, &messages
@@ -205,8 +203,7 @@ func (s *subject) mostly() string {
 	})
 }
 
-// verdict returns an error if an audit found something in the unchanged program, or if audits
-// missed a fault.
+// verdict returns an error if an audit found something in the unchanged program or missed a fault.
 func verdict(subjects []subject, repeat int) error {
 	var errs []error
 	for _, s := range subjects {

@@ -18,8 +18,7 @@ import (
 	"fedpvi/tools/plant/planted"
 )
 
-// A find is the result of simulations of the daemons with one fault. A simulation is called a
-// world.
+// A find is the result of simulations (called worlds) of the daemons with one fault.
 type find struct {
 	fault fault
 	world int // number of the first world with a broken promise; 0 if none
@@ -27,9 +26,8 @@ type find struct {
 	err   error
 }
 
-// worlds runs simulations with each fault of the daemons, until one of them breaks a promise. Each
-// simulation is called a world. most is the maximum number of worlds for each fault. The function
-// also simulates this number of worlds without a fault.
+// worlds simulates the daemons with each fault until a simulation, called a world, breaks a
+// promise, and at most most times. It also runs most worlds without a fault.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	g, err := o.plant(daemonFaults)
@@ -66,8 +64,7 @@ func (o options) worlds(w io.Writer, most int) error {
 // foundMark begins the line in which a simulation reports the broken promise and the world.
 const foundMark = "FOUND IN WORLD "
 
-// play simulates worlds (simulations of the daemons) with a fault, until a world breaks a promise.
-// most is the largest number of worlds.
+// play simulates the daemons with a fault until a world breaks a promise, at most most times.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "testing", "chaos")
@@ -109,8 +106,7 @@ func shorten(s string) string {
 	return s
 }
 
-// judge returns an error if a fault was missed, or if a promise was broken in a world without a
-// fault.
+// judge returns an error if a fault was missed or if a promise was broken without a fault.
 func judge(finds []find, most int) error {
 	var errs []error
 	for _, f := range finds {

@@ -1,5 +1,5 @@
-// Package seen lets a daemon draw its noise from a seed and record its actions. Only programs that
-// the command demonet builds import this package. A policy test checks that no other program does.
+// Package seen lets a daemon draw its noise from a seed and record its actions. A policy test
+// checks that only programs that the command demonet builds import it.
 package seen
 
 import (
@@ -34,9 +34,9 @@ type Deed struct {
 
 var answers uint64
 
-// Noise returns the stream of a client's noise for its next answer. The noise depends on the seed
-// and on the number of earlier answers. It does not depend on the plan's number: in an asynchronous
-// study this number depends on the clock, and two runs must draw the same noise.
+// Noise returns the stream of noise for a client's next answer. It depends on the seed and on the
+// number of earlier answers, but not on the number of the plan, which depends on the clock in an
+// asynchronous study.
 func Noise(int) *dpmech.Stream {
 	answers++
 	seed, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
@@ -46,10 +46,9 @@ func Noise(int) *dpmech.Stream {
 	return seeded.Stream(seed, "processes", answers)
 }
 
-// NoiseOf returns a function that maps the number of a plan to the noise of a client. The noise is
-// the same that the simulator with the seed 1 draws for the client. The simulator numbers its
-// clients, so the name of the client must be client-1, client-2 and so on. A client that was killed
-// draws the same noise again.
+// NoiseOf returns a function that maps the number of a plan to the noise of a client. It is the
+// noise of the simulator with the seed 1, which names its clients client-1, client-2 and so on. A
+// client that was killed draws the same noise again.
 func NoiseOf(client string) func(plan int) *dpmech.Stream {
 	var number uint64
 	if _, err := fmt.Sscanf(client, "client-%d", &number); err != nil {
@@ -64,9 +63,8 @@ func Answered(plan int, release []byte) { write(Deed{Plan: plan, Release: releas
 // Sent writes the sizes of the messages that carry an answer.
 func Sent(plan uint64, sizes ...int) { write(Deed{Plan: int(plan), Sizes: sizes}) }
 
-// Figures writes the metrics of a daemon that do not depend on the clock. The number of bytes of
-// connections is left out, because it includes keep-alive frames, which are sent by the clock.
-// Sizes of messages are compared instead.
+// Figures writes the metrics of a daemon that do not depend on the clock. It omits the bytes of
+// connections, which include keep-alive frames.
 func Figures(from prometheus.Gatherer) {
 	families, err := from.Gather()
 	if err != nil {
@@ -107,8 +105,8 @@ func Is(fault string) bool { return os.Getenv(FaultVariable) == fault }
 
 var found bool
 
-// Look notes whether a row of the client's file has a value at the lower bound of a column. [Found]
-// reports this later.
+// Look notes for [Found] whether a row of the client's file has a value at the lower bound of a
+// column.
 func Look(row []float64) { found = found || slices.Contains(row, -1) }
 
 // Found reports whether the given fault is selected and [Look] has found a value at the lower bound

@@ -1,6 +1,5 @@
 // Package overlay adds text to copies of source files, so that programs can be built with
-// deliberate faults and with functions that tests call. The files of the repository contain no
-// hooks for these additions.
+// deliberate faults and with functions that tests call. The repository needs no hooks for them.
 package overlay
 
 import (
@@ -14,16 +13,15 @@ import (
 	"strings"
 )
 
-// An Edit adds text before or after an anchor. The anchor is text that must occur exactly once
-// in a file of the repository.
+// An Edit adds text before or after an anchor, a text that must occur exactly once in a file.
 type Edit struct {
 	File          string
 	Anchor        string
 	Before, After string
 }
 
-// Write writes copies of the edited files of the repository at root to folder, with all edits. The
-// copies import the given package. Write returns the path of the overlay file for the go command.
+// Write writes copies of the edited files of the repository at root to folder, with all edits and
+// an import of the given package. It returns the path of the overlay file for the go command.
 func Write(root, folder, imports string, edits []Edit) (string, error) {
 	files := map[string]string{}
 	var errs []error
@@ -73,9 +71,8 @@ func (e Edit) apply(text string) (string, error) {
 	return strings.Replace(text, e.Anchor, e.Before+e.Anchor+e.After, 1), nil
 }
 
-// Build builds a program, or several programs in a folder, with an overlay file of [Write]. If the
-// path of the overlay file is empty, Build builds without an overlay. If out is empty, Build compiles
-// packages and writes no file.
+// Build builds packages with an overlay file of [Write], or without one if overlay is empty. If out
+// is empty, Build only compiles and writes no file.
 func Build(root, overlay, out string, packages ...string) error {
 	args := []string{"build"}
 	if out != "" {

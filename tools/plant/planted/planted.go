@@ -1,5 +1,5 @@
-// Package planted contains functions that the deliberate faults call. Only programs that the
-// command plant builds import this package. A policy test checks that no other program does.
+// Package planted contains functions that the deliberate faults call. A policy test checks that
+// only programs that the command plant builds import it.
 package planted
 
 import (
@@ -32,8 +32,8 @@ var (
 	orders = map[any]uint32{}
 )
 
-// Reuse is a fault that draws noise only once. owner identifies the mechanism. In the first call
-// for an owner, Reuse stores a copy of noise. In later calls, it overwrites noise with this copy.
+// Reuse is a fault that draws noise only once. It keeps the noise of the first call for each owner
+// (a mechanism), and overwrites noise with it in later calls.
 func Reuse(owner any, noise []int64) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -45,8 +45,8 @@ func Reuse(owner any, noise []int64) {
 }
 
 // InOrder is a fault that takes records in a fixed order instead of at random. It appends the next
-// size of the n records to batch. It continues after the last record that it appended for the same
-// owner and, after record n − 1, with record 0.
+// size of the n records to batch. It continues after the last record for the same owner, and
+// returns to record 0 after record n − 1.
 func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	mu.Lock()
 	defer mu.Unlock()
@@ -57,8 +57,7 @@ func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	return batch
 }
 
-// With is a fault that puts a certain record into every batch. It returns batch with the record,
-// which it appends unless batch already contains it.
+// With is a fault that puts a certain record into every batch.
 func With(batch []uint32, record uint32) []uint32 {
 	if slices.Contains(batch, record) {
 		return batch
