@@ -35,8 +35,7 @@ func BenchmarkCalibrateNoiseCertified(b *testing.B) {
 	}
 }
 
-// The benchmark computes the Rényi divergences at all orders that dp_accounting uses. It should
-// take at most 1 ms per operation.
+// The orders are those of dp_accounting. An operation should take at most 1 ms.
 func BenchmarkRenyiCurve(b *testing.B) {
 	p := account(b, headline)
 	var orders []float64

@@ -33,8 +33,8 @@ func TestCalibrateNoiseOfGaussians(t *testing.T) {
 	})
 }
 
-// If a mechanism rounds σ, its cost is constant over intervals of σ. In such an interval, the cost
-// can exceed the target by less than the tolerance of the search.
+// If a mechanism rounds σ, its cost is constant over intervals of σ. The cost can then exceed the
+// target by less than the tolerance of the search.
 func TestCalibrateNoiseThatIsRounded(t *testing.T) {
 	for _, excess := range []float64{1e-12, 1e-11, 5e-11, 9e-11, 2e-10, 1e-9} {
 		for _, step := range []float64{1e-9, 1e-7, 1e-5} {
@@ -81,8 +81,8 @@ func TestCalibrateErrors(t *testing.T) {
 	}
 }
 
-// The test checks that calibrated values meet the target, and are within one part in a thousand
-// of the exact solution in the reference file.
+// Calibrated values meet the target, and are within one part in a thousand of the exact solution in
+// the reference file.
 func TestCalibrationVectors(t *testing.T) {
 	var cases []struct {
 		ID, Kind     string

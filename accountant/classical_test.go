@@ -81,8 +81,7 @@ func TestAmplify(t *testing.T) {
 	}
 }
 
-// The test converts the Rényi divergence αρ of a Gaussian release to ε. No conversion may give less
-// than the exact ε.
+// No conversion of the Rényi divergence αρ of a Gaussian release may give less than the exact ε.
 func TestConversionsCoverTheGaussian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rho := math.Exp(rapid.Float64Range(-20, 6).Draw(t, "log rho"))

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// oneOfEach lists an event of every kind with its encoding, written by hand from the format in
+// oneOfEach has an event of every kind with its encoding, written by hand from the format in
 // encoding.go.
 var oneOfEach = []struct {
 	event    Event
@@ -124,8 +124,6 @@ func TestEventsKeepTheirCost(t *testing.T) {
 	})
 }
 
-// The test checks that a quote equals the cost of the next charge, and that Quote does not
-// change the filter.
 func TestQuoteEqualsCharge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFilter(t)

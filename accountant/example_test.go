@@ -6,8 +6,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// This example computes the cost of 1,000 steps of DP-SGD, with Poisson batches of rate 0.01 and
-// noise whose standard deviation is the clip norm.
+// 1,000 steps of DP-SGD with Poisson batches of rate 0.01. The standard deviation of the noise is
+// the clip norm.
 func ExampleAccount() {
 	steps := accountant.Repeated{
 		Event: accountant.Poisson{Rate: 0.01, Sigma: 1, Adjacency: accountant.AddRemove},
@@ -54,8 +54,7 @@ func ExampleComposed() {
 	// account: gaussian event: cannot add a release accounted under "replace-one" to one under "add-remove": use one adjacency for all releases
 }
 
-// This example computes the noise multiplier for which 1,000 steps meet ε = 1 at δ =
-// 1e-5.
+// Find the noise multiplier for which 1,000 steps meet ε = 1 at δ = 1e-5.
 func ExampleCalibrateNoise() {
 	target := accountant.Target{Epsilon: 1, Delta: 1e-5}
 	noise, err := accountant.CalibrateNoise(target, func(sigma float64) (accountant.Event, error) {
@@ -70,7 +69,7 @@ func ExampleCalibrateNoise() {
 	// noise multiplier 1.415, ε ≤ 1.000
 }
 
-// This example shows a lifetime budget that refuses the release that would exceed it.
+// A lifetime budget refuses the release that would exceed it.
 func ExampleFilter() {
 	budget, err := accountant.NewGaussianFilter(accountant.Target{Epsilon: 1, Delta: 1e-5}, accountant.AddRemove)
 	if err != nil {
@@ -90,7 +89,7 @@ func ExampleFilter() {
 	// the release costs 0.01 of squared Gaussian-DP parameter μ², and 0.0018514 of 0.0718514 is left: multiply the noise by about 2.33, or release less
 }
 
-// This example bounds the success of an attacker who guesses whether a record was used.
+// Bound the success of an attacker who guesses whether a record was used.
 func ExampleProfile_TruePositiveRate() {
 	profile, err := accountant.Account(accountant.Gaussian{Sensitivity: 1, Sigma: 2, Adjacency: accountant.AddRemove})
 	if err != nil {

@@ -22,7 +22,7 @@ func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []
 	return []*Filter{g, r}
 }
 
-// drawTarget draws a target. log ε is between low and high, and log δ between least and −1.
+// drawTarget draws a target with log ε between low and high, and log δ between least and −1.
 func drawTarget(t *rapid.T, low, high, least float64) Target {
 	return Target{
 		Epsilon: math.Exp(rapid.Float64Range(low, high).Draw(t, "log epsilon")),
@@ -57,8 +57,7 @@ func drawEvent(t *rapid.T) Event {
 	return Composed{Repeated{Gaussian{1, noise, ZeroOut}, times}}
 }
 
-// The test fills a Gaussian filter. The exact profile of all admitted releases must meet the
-// target, and must come close to it.
+// The exact profile of all admitted releases must meet the target and come close to it.
 func TestGaussianFilterMeetsTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := drawTarget(t, -5, 4, -40)
@@ -66,8 +65,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		check(t, err)
 		var admitted Composed
 		for range 20 {
-			// Because of rounding, the cost of the event can be slightly larger than the drawn
-			// part of the remaining budget.
+			// Because of rounding, the event can cost slightly more than the drawn part of the
+			// remaining budget.
 			part := rapid.Float64Range(.01, 1).Draw(t, "part")
 			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
 			if f.Charge(e) == nil {
@@ -92,8 +91,6 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 	})
 }
 
-// The test fills a Rényi filter with Gaussian releases. The filter and the exact profile of the
-// admitted releases must meet the target.
 func TestRenyiFilterMeetsTarget(t *testing.T) {
 	for _, order := range []float64{1.5, 8, 24, 64} {
 		f, err := NewRenyiFilter(testTarget, order, ZeroOut)
@@ -177,8 +174,7 @@ func TestFilterOrderOfCharges(t *testing.T) {
 		f := drawFilter(t)
 		g := f.Clone()
 		events := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Event {
-			// There are at most nine events, and each takes at most a tenth of the budget, so the filter
-			// admits all of them.
+			// At most nine events of at most a tenth of the budget, so the filter admits all.
 			part := rapid.Float64Range(0, .1).Draw(t, "part")
 			return Gaussian{math.Sqrt(part * f.Budget() / max(1, f.order)), 1, ZeroOut}
 		}), 1, 9).Draw(t, "events")
@@ -230,9 +226,8 @@ func TestFilterRefusals(t *testing.T) {
 	}
 }
 
-// The test checks the errors of a Gaussian filter. Noise on a lattice that is too coarse exceeds
-// the reserve for the max divergence, and the error must state the cost as a max divergence. When
-// the budget is spent, the error must say so, but an event without a cost is still admitted.
+// Noise on a lattice that is too coarse exceeds the reserve for the max divergence, so the error
+// must state the cost as a max divergence. A spent budget still admits an event without a cost.
 func TestBudgetErrors(t *testing.T) {
 	f := filters(t, testTarget, 20, AddRemove)[0]
 	var refusal *BudgetError

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hockeyStick integrates (φ(x−μ) − e^ε φ(x))₊ over the half line where it is
-// positive, independently of Mills' ratio.
+// hockeyStick integrates (φ(x−μ) − e^ε φ(x))₊ over the half line where it is positive, without
+// Mills' ratio.
 func hockeyStick(mu, epsilon float64) float64 {
 	from := epsilon/mu + mu/2 // the point at which the likelihood ratio is e^ε
 	f := func(x float64) float64 {
@@ -33,7 +33,7 @@ func TestGaussianDeltaByQuadrature(t *testing.T) {
 	}
 }
 
-// The test compares GaussianMu with values from Balle and Wang 2018 and with tabulated values.
+// The values are from Balle and Wang 2018 and from tables.
 func TestGaussianMu(t *testing.T) {
 	for _, c := range []struct{ epsilon, mu float64 }{
 		{.3, .0890}, {.5, .1422}, {1, .2681}, {2, .5016}, {4, .9249}, {5.5, 1.216}, {10, 2.00},
@@ -85,8 +85,8 @@ func TestGaussianGuess(t *testing.T) {
 	}
 }
 
-// The test checks that the privacy loss exceeds the result with exactly the given probability. The
-// result must also be at least the ε at which δ(ε) equals this probability.
+// The privacy loss exceeds the result with exactly the given probability. The result is at least
+// the ε at which δ(ε) equals this probability.
 func TestGaussianOdds(t *testing.T) {
 	for _, mu := range []float64{.01, .5, 2, 10} {
 		for _, probability := range []float64{1e-12, 1e-5, .1} {
@@ -101,8 +101,8 @@ func TestGaussianOdds(t *testing.T) {
 	}
 }
 
-// The test checks that millsSlopes and millsSlope return the same bits, on both sides of the point
-// where the formula changes and for numbers that are not finite.
+// millsSlopes and millsSlope must return the same bits, on both sides of the point where the
+// formula changes and for infinities and NaN.
 func TestMillsSlopes(t *testing.T) {
 	for _, x := range [][4]float64{
 		{-3, -2, 2, 2.4},

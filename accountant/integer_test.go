@@ -44,10 +44,9 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 	}
 }
 
-// brackets fails the test unless want is between lower and upper, up to the rounding of want, and
-// both bounds are within 1e-11 of want. The tolerance is wide for two reasons: an atom with a loss
-// of exactly ε adds its whole rounding error to the upper bound, and δ may be as small as 10⁻⁴ of
-// this error.
+// brackets fails the test unless want, up to its rounding, is between lower and upper, and both are
+// within 1e-11 of want. The tolerance is wide because an atom with a loss of exactly ε adds its
+// whole rounding error to the upper bound, and δ may be as small as 10⁻⁴ of it.
 func brackets(t *testing.T, name string, lower, upper, want float64) {
 	t.Helper()
 	if want < 1e-300 && lower == 0 && upper < 1e-290 {
@@ -89,9 +88,9 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 	readVectors(t, "sum_discrete_gaussian", &cases)
 	for _, c := range cases {
 		if c.ID == "sum_discrete_gaussian-107" {
-			// The reference file has 1.00416217...e-44, which is wrong from the seventh digit
-			// on. A convolution in 80 digits gives the value below. It equals the value for one
-			// share to 23 digits, in agreement with the distance of 7e-17.
+			// The reference file has 1.00416217...e-44, which is wrong from the seventh digit on. A
+			// convolution in 80 digits gives the value below. It equals the value for one share to
+			// 23 digits, as the distance of 7e-17 implies.
 			c.Delta = 1.0041612548411407934e-44
 		}
 		law := discreteSumOf(t, c.Sigma2, c.K)
@@ -154,8 +153,8 @@ func TestDiscreteSumAgainstNaive(t *testing.T) {
 	}
 }
 
-// The test checks that the masses that a discreteSum stores add up to one. Some cases have many
-// shares or a large variance, so that a slow computation would be noticed.
+// The masses must add up to one. Some cases have many shares or a large variance, so that a slow
+// computation would be noticed.
 func TestDiscreteSumIsALaw(t *testing.T) {
 	for _, c := range []struct {
 		variance float64
@@ -187,9 +186,8 @@ func TestDiscreteSumErrors(t *testing.T) {
 	}
 }
 
-// The test checks that the sum of several discrete Gaussian samples is close to one discrete
-// Gaussian: their max divergence is at most the result of sharesDistance (corollary 12 of Kairouz,
-// Liu and Steinke).
+// The max divergence between a sum of discrete Gaussian samples and one discrete Gaussian is at
+// most sharesDistance (corollary 12 of Kairouz, Liu and Steinke).
 func TestSharesDistanceCovers(t *testing.T) {
 	for _, variance := range []float64{.25, .3, .5, 1, 2, 4} {
 		for _, n := range []int{2, 3, 8, 33} {
@@ -216,8 +214,7 @@ func TestSharesDistanceCovers(t *testing.T) {
 	}
 }
 
-// The test computes the hockey-stick divergence between the noise and the shifted noise, both from
-// the losses that atoms returns and by a direct sum, and compares the results.
+// The hockey-stick divergence from the losses that atoms returns must equal that of a direct sum.
 func TestAtoms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		variance := math.Exp(rapid.Float64Range(-4, 5).Draw(t, "log variance"))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Randomised response has the same outcomes as the pair that dominates every ε-private step. Both
-// events must therefore have the same cost, also in a composition with Gaussian releases.
+// Randomised response has the outcomes of the pair that dominates every ε-private step, so both
+// events cost the same.
 func TestOutcomesOfRandomisedResponse(t *testing.T) {
 	const epsilon = .5
 	p := 1 / (1 + math.Exp(-epsilon))
@@ -27,8 +27,7 @@ func TestOutcomesOfRandomisedResponse(t *testing.T) {
 	}
 }
 
-// The exact δ of three releases with asymmetric binary outcomes is a sum over all 8 sequences of
-// outcomes.
+// The reference sums over all 8 sequences of outcomes.
 func TestOutcomesOfBothOrders(t *testing.T) {
 	p, q := []float64{.6, .4}, []float64{.3, .7}
 	own, err := NewOutcomes(p, q, ReplaceOne)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The test checks that Gaussian releases compose to one Gaussian release with μ² = Σμ²
-// (corollary 3.3 of Dong, Roth, Su 2022).
+// Gaussian releases compose to one Gaussian release with μ² = Σμ² (corollary 3.3 of Dong, Roth, Su
+// 2022).
 func TestComposition(t *testing.T) {
 	parts := Composed{
 		Repeated{Gaussian{Sensitivity: 1, Sigma: 10, Adjacency: ZeroOut}, 64},
@@ -66,8 +66,8 @@ func TestProfileErrors(t *testing.T) {
 	}
 }
 
-// exactDelta returns the hockey-stick divergence between N_Z(0, σ²) and its shift by k,
-// as a sum over the integers.
+// exactDelta returns the hockey-stick divergence between N_Z(0, σ²) and its shift by k, as a sum
+// over the integers.
 func exactDelta(sigma float64, k int, epsilon float64) float64 {
 	reach := int(14*sigma) + k
 	var norm, delta float64
@@ -101,8 +101,8 @@ func TestDiscreteGaussianIsCovered(t *testing.T) {
 	}
 }
 
-// The test compares roundingDivergence with the log ratio between the rounded Gaussian of variance
-// s² − 1/12 and the discrete Gaussian. This log ratio is −He₄(k/s)/(2880 s⁴) up to higher orders.
+// The log ratio between the rounded Gaussian of variance s² − 1/12 and the discrete Gaussian is
+// −He₄(k/s)/(2880 s⁴) up to higher orders.
 func TestRoundingDivergence(t *testing.T) {
 	for _, s := range []float64{16, 32, 64} {
 		v := s*s - 1.0/12
@@ -124,8 +124,7 @@ func TestRoundingDivergence(t *testing.T) {
 	}
 }
 
-// The test checks that discrete and continuous Gaussian noise cost the same, for noise as large as
-// the mechanisms add.
+// The noise is as large as the mechanisms add.
 func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	const sigma = 1 << 23
 	discrete := account(t, Repeated{DiscreteGaussian{Sensitivity: float64(sigma) / 5, Sigma: sigma, Shares: 16, Dim: 1_000_000, Adjacency: ZeroOut}, 1000})
@@ -139,8 +138,7 @@ func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	}
 }
 
-// The test composes many small releases after a large one, and checks that rounding does not
-// lose the small ones.
+// Rounding must not lose many small releases after a large one.
 func TestCompositionRoundsUp(t *testing.T) {
 	events := Composed{Gaussian{1, 1, AddRemove}}
 	for range 1 << 16 {

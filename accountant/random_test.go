@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A setting is a composition of equal releases: the event occurs the given number of times. orders
-// contains the densities of one release for each order of the two inputs, so that the test can
-// compute the cost independently. orders is nil if the test has no formula for the densities.
+// A setting is a composition of equal releases. orders has the densities of one release for each
+// order of the two inputs, from which the test computes the cost independently. It is nil if the
+// test has no formula for them.
 type setting struct {
 	event  Event
 	delta  float64
@@ -20,19 +20,19 @@ type setting struct {
 	times  float64
 	// sampled is true if the batches are random. The losses are then discretised.
 	sampled bool
-	gap     string // reason why the lower and the upper bound differ; empty if they should be close
+	gap     string // why the lower and the upper bound differ; empty if they should be close
 }
 
-// lossDensity contains the densities p and q of an output for two adjacent inputs. Both are
-// mixtures of Gaussians. log returns log p and log q at an output. scale is the standard deviation
-// of the noise, and no mean in a mixture has a larger absolute value than shift.
+// lossDensity has the densities p and q of an output for two adjacent inputs. Both are mixtures of
+// Gaussians with standard deviation scale and means of at most shift in absolute value. log returns
+// log p and log q.
 type lossDensity struct {
 	scale, shift float64
 	log          func(x float64) (p, q float64)
 }
 
-// The functions gaussianAt, mixed and bothOrders compute the densities that the documentation of
-// [Poisson] and [WithoutReplacement] states. They share no code with the package.
+// gaussianAt, mixed and bothOrders compute the densities in the documentation of [Poisson] and
+// [WithoutReplacement]. They share no code with the package.
 func gaussianAt(x, mean, sigma float64) float64 {
 	z := (x - mean) / sigma
 	return -z*z/2 - math.Log(sigma*math.Sqrt(2*math.Pi))
@@ -50,8 +50,8 @@ func bothOrders(q, shift, sigma float64) []lossDensity {
 	}
 }
 
-// drawSetting draws a setting: a sampler, an adjacency, a rate, a noise multiplier, a number of
-// releases and δ.
+// drawSetting draws a sampler, an adjacency, a rate, a noise multiplier, a number of releases and
+// δ.
 func drawSetting(r *rand.Rand) setting {
 	log := func(from, to float64) float64 { return math.Exp(math.Log(from) + r.Float64()*math.Log(to/from)) }
 	q, sigma, times := log(1e-5, .9), log(.3, 10), math.Round(log(1, 1e4))
@@ -99,8 +99,8 @@ func drawSetting(r *rand.Rand) setting {
 	return s
 }
 
-// A transform is the moment generating function of the loss, M(s) = ∫ p^(1+s) q^(−s). It is
-// integrated with the trapezoid rule on a fixed grid of outputs.
+// A transform is the moment generating function of the loss, M(s) = ∫ p^(1+s) q^(−s), integrated
+// with the trapezoid rule on a fixed grid of outputs.
 type transform struct{ loss, log []float64 }
 
 func (d lossDensity) transform(order float64, points int) transform {
@@ -135,7 +135,7 @@ func (m transform) cumulant(s complex128) complex128 {
 
 // delta returns δ(ε) for the given number of releases. It integrates along the vertical line with
 // real part c (Alghamdi et al. 2023, theorem 3.1). It returns false if the integrand does not fall
-// along the line, or if the relative difference between the results of two step sizes exceeds 10⁻⁹.
+// along the line, or if two step sizes give results that differ by more than 10⁻⁹, relatively.
 func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
 	// c is near the minimum of the integrand on the real axis.
 	reach := 1.0
@@ -191,9 +191,8 @@ func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
 	return two, ok && math.Abs(one-two) <= 1e-9*math.Abs(two)
 }
 
-// The test checks the bounds for steps that seldom sample the record. In nine out of ten runs no
-// batch contains the record, so the loss is nearly always the same small number. Before the grids
-// were aligned with this number, the bounds were [.073, 8.21].
+// In nine out of ten runs no batch contains the record, so the loss is nearly always the same small
+// number. Before the grids were aligned with this number, the bounds were [.073, 8.21].
 func TestRareSamplesHaveALowerBound(t *testing.T) {
 	p := account(t, Repeated{Poisson{1e-4, .3, AddRemove}, 1000})
 	b, err := p.Epsilon(1e-5)
@@ -205,9 +204,9 @@ func TestRareSamplesHaveALowerBound(t *testing.T) {
 	}
 }
 
-// The test compares the bounds of random settings with an integration that shares no code with the
-// accountant. The integral must be within the bounds. If both bounds belong to the same pair of
-// inputs, they must be close to each other. With FEDPVI_LONG=1 the test draws a thousand settings.
+// An integration that shares no code with the accountant must give an ε within the bounds. The
+// bounds must be close if they belong to the same pair of inputs. With FEDPVI_LONG=1 the test draws
+// a thousand settings.
 func TestRandomSettings(t *testing.T) {
 	const seed = 27
 	n := 50

@@ -13,8 +13,8 @@ func must(t *testing.T) func(Bound, error) Bound {
 	}
 }
 
-// The test compares the rates with the reference rates of the Neyman-Pearson test in each
-// direction. A profile gives the larger of the two rates.
+// The reference rates are those of the Neyman-Pearson test in each direction. A profile gives the
+// larger rate.
 func TestAttackRiskVectors(t *testing.T) {
 	var cases []struct {
 		ID        string
@@ -55,8 +55,7 @@ func TestAttackRiskVectors(t *testing.T) {
 	t.Logf("at most %.1e above and %.1e below", above, below)
 }
 
-// The test compares the true-positive rate for a Gaussian release with Φ(Φ⁻¹(fpr) + μ), for fpr
-// = Φ(z).
+// The true-positive rate for a Gaussian release is Φ(Φ⁻¹(fpr) + μ).
 func TestGaussianTrueRate(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{1e-3, 0.1, 1, 3, 10, 30} {
@@ -65,8 +64,7 @@ func TestGaussianTrueRate(t *testing.T) {
 			fpr := normalCDF(z)
 			want := normalCDF(z + mu)
 			got := ok(p.TruePositiveRate(fpr))
-			// blur bounds the relative error of the reference rate. This error comes from the rounding of
-			// fpr.
+			// blur bounds the relative error of the reference rate from the rounding of fpr.
 			blur := 1e-9 + 0x1p-53/fpr + 0x1p-52/normalDensity(z)*normalDensity(z+mu)/want
 			checkUpper(t, "upper", got.Upper*(1+0x1p-40), want, 2*blur)
 			checkLower(t, "lower", got.Lower, want*(1+blur), 3*blur)
@@ -77,8 +75,7 @@ func TestGaussianTrueRate(t *testing.T) {
 	}
 }
 
-// The test compares the true-positive rate for one step of a Poisson sample with the rates of
-// threshold tests in both directions, which have closed forms.
+// Threshold tests of one Poisson step have rates in closed form, in both directions.
 func TestOneStepTrueRate(t *testing.T) {
 	const q, sigma = 0.2, 0.7
 	p := account(t, Poisson{q, sigma, AddRemove})
@@ -94,7 +91,7 @@ func TestOneStepTrueRate(t *testing.T) {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for addition", 1-mix, got.Upper, 1-null)
 		}
 		best := max(mix, 0)
-		for y := -4.0; y < 5; y += 1e-3 { // tries all thresholds y of the test for the other direction; a threshold counts if its false-positive rate is at most null
+		for y := -4.0; y < 5; y += 1e-3 { // all thresholds y in the other direction with a false-positive rate of at most null
 			if 1-((1-q)*normalCDF(-y/sigma)+q*normalCDF((1-y)/sigma)) <= null {
 				best = max(best, normalCDF(y/sigma))
 			}
@@ -105,9 +102,8 @@ func TestOneStepTrueRate(t *testing.T) {
 	}
 }
 
-// The test checks that the true-positive rate is a concave function of the false-positive rate,
-// and lies between the false-positive rate and one. More noise must lower the rate. The bounds
-// that follow from a single (ε, δ) must be at least as large.
+// The true-positive rate is a concave function of the false-positive rate, and between it and one.
+// More noise lowers the rate. The bounds from a single (ε, δ) are at least as large.
 func TestTrueRateShape(t *testing.T) {
 	ok := must(t)
 	fprs := []float64{1e-9, 1e-5, 1e-3, 0.1, 0.5, 0.9}
@@ -159,8 +155,8 @@ func TestTrueRateShape(t *testing.T) {
 	}
 }
 
-// The test composes T losses of at most ε₀. The true-positive rate must be at most e^(Tε₀)·fpr,
-// and close to this bound for small rates.
+// For T losses of at most ε₀ the true-positive rate is at most e^(Tε₀)·fpr, and close to it for
+// small rates.
 func TestBoundedLossTrueRate(t *testing.T) {
 	ok := must(t)
 	p := account(t, Repeated{Laplace{1, 4, AddRemove}, 3})
@@ -172,8 +168,8 @@ func TestBoundedLossTrueRate(t *testing.T) {
 	}
 }
 
-// The test attacks randomised response that reveals the truth with probability δ, which is the
-// worst (ε, δ)-private release. The attacks must reach the bounds.
+// Randomised response that reveals the truth with probability δ is the worst (ε, δ)-private
+// release.
 func TestRiskBoundsAreReached(t *testing.T) {
 	ok := must(t)
 	for _, c := range []struct{ epsilon, delta float64 }{{0.5, 0}, {1, 1e-5}, {0.1, 0.2}, {3, 0.01}, {20, 1e-9}} {
@@ -193,8 +189,8 @@ func TestRiskBoundsAreReached(t *testing.T) {
 	}
 }
 
-// The test compares OddsFactor with a quantile of the privacy loss of a Gaussian release. This
-// loss has the distribution N(μ²/2, μ²).
+// The privacy loss of a Gaussian release has the distribution N(μ²/2, μ²), and OddsFactor is one of
+// its quantiles.
 func TestOddsFactor(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{0.1, 1, 3} {
@@ -223,8 +219,8 @@ func TestGroupEpsilon(t *testing.T) {
 		checkUpper(t, "upper", got.Upper, want, 1e-9)
 		checkLower(t, "lower", got.Lower, want, 1e-9)
 	}
-	// For other releases, every pair (ε, δ) on the profile gives a guarantee for the
-	// group. At rate one the true cost is known.
+	// For other releases, every pair (ε, δ) on the profile gives a guarantee for the group. At rate
+	// one the true cost is known.
 	for _, k := range []int{2, 5} {
 		p := account(t, poisson(0.01, 1, 500, AddRemove))
 		got := ok(p.GroupEpsilon(k, delta))

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkUpper fails the test if got is below the exact value want, or if the relative error of got
-// is larger than above.
+// checkUpper fails the test if got is below the exact value want, or above it by a relative error
+// of more than above.
 func checkUpper(t *testing.T, what string, got, want, above float64) {
 	t.Helper()
 	if got < want*(1-1e-12) || got > want*(1+above) {
@@ -189,9 +189,8 @@ func TestHeterogeneousVectors(t *testing.T) {
 	}
 }
 
-// The test covers hard cases, for which the reference file has no exact value but a lower and an
-// upper bound. The interval between these bounds and the interval that the package computes must
-// overlap.
+// For hard cases the reference file has only a lower and an upper bound. This interval and that of
+// the package must overlap.
 func TestHardBrackets(t *testing.T) {
 	var cases []struct {
 		ID                   string
@@ -212,7 +211,7 @@ func TestHardBrackets(t *testing.T) {
 	}
 }
 
-// The test compares the binomial sum for the cumulant with the quadrature, at whole orders.
+// At whole orders, the binomial sum for the cumulant must equal the quadrature.
 func TestBinomialCumulant(t *testing.T) {
 	for _, q := range []float64{1e-4, .01, .3, .9} {
 		for _, sigma := range []float64{.5, 1, 4} {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Some published programs sample without replacement, but account for Poisson sampling. The test
-// computes the correct cost for q = .01, T = 1000, δ = 1e-5.
+// Some published programs sample without replacement, but account for Poisson sampling. These are
+// the correct costs for q = .01, T = 1000, δ = 1e-5.
 func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	for _, c := range []struct{ sigma, addRemove, replace, atLeast float64 }{
 		{1, 1.83, 2.84, 13.4},
@@ -34,8 +34,8 @@ func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	}
 }
 
-// The test computes the cost of a published system that has batches of 128 out of 60000 records, 20
-// epochs, σ = 1.5 and δ = 1/60000. The publication states ε ≈ 0.5, which is too low.
+// A published system has batches of 128 out of 60000 records, 20 epochs, σ = 1.5 and δ = 1/60000.
+// The publication states ε ≈ 0.5, which is too low.
 func TestVariationalAutoencoderHeadline(t *testing.T) {
 	const q, steps, delta = 128. / 60000, 9360, 1. / 60000
 	if got := epsilonOf(t, poisson(q, 1.5, steps, AddRemove), delta).Upper; math.Abs(got-.535) > 5e-4 {
@@ -47,8 +47,7 @@ func TestVariationalAutoencoderHeadline(t *testing.T) {
 	}
 }
 
-// The test checks the lower and the upper bound on ε for fixed-size samples, in an example in which
-// these bounds are far apart.
+// An example in which the bounds on ε are far apart.
 func TestFixedSizeGap(t *testing.T) {
 	b := epsilonOf(t, Repeated{WithoutReplacement{1. / 1000, 5, ReplaceOne}, 100_000}, 1e-5)
 	if math.Abs(b.Lower-.461) > 1e-3 || math.Abs(b.Upper-.533) > 1e-3 {
@@ -56,12 +55,10 @@ func TestFixedSizeGap(t *testing.T) {
 	}
 }
 
-// The test computes the cost of the published method DP-SEP, which visits the records in a
-// permuted order. The provable parameter μ is √T/σ. The published ε is 1, and the provable ε is
-// 22.
+// DP-SEP visits the records in a permuted order. The provable parameter μ is √T/σ, so ε is 22
+// instead of the published 1.
 func TestPermutationOfDPSEP(t *testing.T) {
-	// sigma is the published noise multiplier of DP-SEP for ε = 1 at N = 1000, T = 100 passes, δ
-	// = 1e-5.
+	// published noise multiplier for ε = 1 at N = 1000, T = 100 passes, δ = 1e-5
 	const sigma = 2.69
 	got := epsilonOf(t, Repeated{Permutation{sigma, ZeroOut}, 100}, 1e-5).Upper
 	if math.Abs(got-22) > .5 {
@@ -76,9 +73,9 @@ func TestPermutationOfDPSEP(t *testing.T) {
 	}
 }
 
-// The test checks the largest number of rounds for σ = 5, δ = 1e-5 and ε ≤ 10: 100 with the exact
-// method, 89 with Rényi divergences of any order, 77 with the moments accountant, which uses orders
-// up to 33, and 25 under replace-one.
+// With σ = 5, δ = 1e-5 and ε ≤ 10 there can be 100 rounds with the exact method, 89 with Rényi
+// divergences of any order, 77 with the moments accountant, whose orders end at 33, and 25 under
+// replace-one.
 func TestRoundsOfTheReport(t *testing.T) {
 	ok := must(t)
 	rounds := func(m Method, a Adjacency) int {
@@ -168,8 +165,8 @@ func TestSeedPaperVectors(t *testing.T) {
 	}
 }
 
-// The test computes the cost of one step in three ways: by the Fourier transform, by direct
-// integration, and, at rate 1, by the closed form of Gaussian releases.
+// The cost of one step by the Fourier transform, by direct integration and, at rate 1, by the
+// closed form of Gaussian releases.
 func TestOneStep(t *testing.T) {
 	for _, c := range some([]struct{ q, sigma float64 }{{.01, 1}, {.2, .5}, {.5, 3}, {1e-4, .7}, {.9, 1}}) {
 		for i, l := range []law{whole(mixture{c.q, c.sigma}), whole(reversed{mixture{c.q, c.sigma}}), whole(opposed{c.q, c.sigma})} {
@@ -184,8 +181,8 @@ func TestOneStep(t *testing.T) {
 					continue // there is no bound because the discretised loss would have too many cells
 				}
 				if upper < want*(1-1e-9) || upper > want*(1+1e-3)+1e-9 || lower > want*(1+1e-9) || i != 1 && lower < want*(1-2e-3)-1e-9 {
-					// The lower bound for addition (i = 1) is not checked. It is not close, because the cells
-					// of the grid are coarse near the largest loss.
+					// Not the lower bound for addition (i = 1): the cells of the grid are coarse
+					// near the largest loss.
 					t.Errorf("q = %g, σ = %g, law %d, δ = %g: transform [%g, %g], integral %g", c.q, c.sigma, i, delta, lower, upper, want)
 				}
 			}
@@ -214,8 +211,8 @@ func TestGaussiansByTheTransform(t *testing.T) {
 	}
 }
 
-// The test checks that a composition of different events costs the same in any order, more than
-// each event alone, and at most the sum of their costs.
+// A composition of different events costs the same in any order, more than each event alone, and at
+// most the sum of the costs.
 func TestMixtures(t *testing.T) {
 	parts := []Event{
 		poisson(.02, 1.2, 200, AddRemove),
@@ -253,8 +250,6 @@ func TestMixtures(t *testing.T) {
 	}
 }
 
-// The test compares the bounds for the Laplace mechanism and for randomised response with closed
-// forms.
 func TestLaplaceAndResponse(t *testing.T) {
 	const epsilon0 = 0.7
 	for _, epsilon := range []float64{0, .2, .5, .7, 1} {
@@ -282,8 +277,8 @@ func TestLaplaceAndResponse(t *testing.T) {
 	}
 }
 
-// extremes computes all bounds for an event with unusual parameters. It fails the test if a bound
-// is NaN, or if a lower bound is above its upper bound.
+// extremes computes all bounds for an event with unusual parameters. No bound may be NaN, and no
+// lower bound may exceed its upper bound.
 func extremes(t *testing.T, q, sigma float64, times int, delta, epsilon float64, a Adjacency, fixed bool) {
 	t.Helper()
 	var e Event = Poisson{q, sigma, a}
@@ -325,9 +320,8 @@ func TestExtremes(t *testing.T) {
 	for i, q := range []float64{1e-6, 1e-3, .3, 1} {
 		for j, sigma := range []float64{.2, 1, 1000} {
 			for k, times := range []int{1, 300, 10_000_000} {
-				// Without FEDPVI_LONG the test makes at most one of the two calls for each
-				// setting. Each call is still made for every pair (q, σ), (q, times) and (σ,
-				// times).
+				// Without FEDPVI_LONG the test makes at most one of the two calls for each setting,
+				// but still both for every pair (q, σ), (q, times) and (σ, times).
 				third := (i + j + k) % 3
 				if all || third == 0 {
 					extremes(t, q, sigma, times, 1e-15, 1e-4, AddRemove, false)
@@ -346,8 +340,7 @@ func TestExtremes(t *testing.T) {
 	extremes(t, .5, .2, 1000, 1e-9, 1, ZeroOut, true)
 }
 
-// The test checks that ε is 0 if the given δ is above δ(0), which is the case for a few steps at
-// a small sampling rate.
+// ε is 0 if the given δ is above δ(0), as for a few steps at a small sampling rate.
 func TestRareSamples(t *testing.T) {
 	for _, c := range []struct {
 		e     Event
@@ -375,10 +368,9 @@ func TestRareSamples(t *testing.T) {
 	}
 }
 
-// The test checks that the bounds cover the errors of rounding and wrap-around and the mass at
-// infinity. It computes δ(ε) of k-fold randomised response in windows that are too small, and
-// compares it with the exact binomial sum. The losses lie on the grid, so discretisation adds no
-// slack that could hide an error.
+// The bounds must cover rounding, wrap-around and the mass at infinity, even in windows that are
+// too small. The losses lie on the grid, so discretisation adds no slack that could hide an error.
+// The reference for k-fold randomised response is a binomial sum.
 func TestChargesAlone(t *testing.T) {
 	const epsilon0, k, width = 0.25, 200, 0.25 / 4
 	binomial := func(epsilon float64) (delta float64) {
@@ -423,8 +415,7 @@ func FuzzExtremes(f *testing.F) {
 		if !(q >= 1e-6 && q <= 1 && sigma >= .2 && sigma <= 1000 && logDelta >= -15 && logDelta <= -.302 && logEpsilon >= -4 && logEpsilon <= 3) {
 			t.Skip("outside of the supported range")
 		}
-		// The fuzzer uses only short runs, because long runs are too slow. TestExtremes has long
-		// runs.
+		// Long runs, which TestExtremes has, are too slow for the fuzzer.
 		extremes(t, q, sigma, int(times%20_000)+1, math.Pow(10, logDelta), math.Pow(10, logEpsilon),
 			[]Adjacency{AddRemove, ReplaceOne, ZeroOut}[kind%3], kind%6 >= 3)
 	})

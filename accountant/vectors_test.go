@@ -27,8 +27,8 @@ func readVectors(t *testing.T, section string, dst any) {
 	}
 }
 
-// some returns all cases, or only a few under -short. Tests under the race detector run with
-// -short, because arithmetic without goroutines has no races.
+// some returns only a few cases under -short, which the race detector uses, because arithmetic
+// without goroutines has no races.
 func some[T any](cases []T) []T {
 	if !testing.Short() {
 		return cases

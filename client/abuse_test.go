@@ -24,7 +24,7 @@ import (
 	"fedpvi/transport"
 )
 
-// fork returns a copy of the hub that runs independently and has closed the given plan.
+// fork returns an independent copy of the hub that has closed the given plan.
 func (h *hub) fork(server []byte, ask int) *hub {
 	h.t.Helper()
 	other := *h
@@ -37,8 +37,8 @@ func (h *hub) fork(server []byte, ask int) *hub {
 	return &other
 }
 
-// The coordinator tells one client that both clients answered, and tells the other client that its
-// answer came too late. The two signed entries with the same number prove that it cheated.
+// The coordinator tells one client that both answered, and the other that its answer came too late.
+// Two signed entries with the same number prove that it cheated.
 //
 //abuse:case A07 answers fit one transcript, each client refuses the other's, and both signed entries are evidence
 func TestTwoTranscripts(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAClockThatJumps(t *testing.T) {
 	if len(h.releases) != answers {
 		t.Errorf("%d answers were sent, want %d", len(h.releases), answers)
 	}
-	p.late = day // sets the clock back from 30 days ahead to one day ahead; the client must still finish the study
+	p.late = day // was 30 days ahead; the client must still finish the study
 	play(t, all)
 	c := p.open()
 	defer c.Close()
@@ -140,7 +140,7 @@ func copyState(t *testing.T, from, to string) {
 	}))
 }
 
-// The file of records is exported again with one more record, for a study of another coordinator.
+// The records are exported again with one more record, for a study of another coordinator.
 //
 //abuse:case A24 a new export with more records has the same budget
 //abuse:case P19 a second study of another coordinator is charged on top of the first

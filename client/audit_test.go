@@ -10,14 +10,14 @@ import (
 	"fedpvi/internal/testing/auditlog"
 )
 
-// audited gives a data holder an audit log, and returns the lines of the log.
+// audited gives a data holder an audit log.
 func (p *holder) audited() (lines *auditlog.Lines) {
 	p.audit, lines = auditlog.New(p.t)
 	return lines
 }
 
-// playAudited plays a study with two clients. The first one has an audit log, and added at the end of
-// its file of records.
+// playAudited plays a study with two clients. The first has an audit log, and the text added at the
+// end of its records.
 func playAudited(t *testing.T, added string) (*holder, *auditlog.Lines) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	all := []*holder{newHolder(t, h, "north", 0), newHolder(t, h, "south", 1)}
@@ -77,7 +77,7 @@ func TestAuditLogsOfNeighbours(t *testing.T) {
 	}
 }
 
-// The client restarts before it sends an answer that was already computed and charged.
+// The client restarts before it sends an answer that was already charged.
 func TestAuditLogAfterARestart(t *testing.T) {
 	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]

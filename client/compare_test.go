@@ -35,7 +35,7 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// The interval for the number of held-out records must be close to 120, which is 40 % of all records.
+// The expected number of held-out records is 120, which is 40 % of all records.
 func TestHeldOutScoresOfDaemons(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"messages": nil,

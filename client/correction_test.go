@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An earlier version of the program computed the cost of a study with three clients for an outsider,
-// because the policy trusted the coordinator. For another participant, μ² is 3/2 times as large.
+// An earlier version of the program computed the cost for an outsider, because the policy trusted
+// the coordinator. For another participant, μ² is 3/2 times as large.
 func TestEarlierChargesAreCorrected(t *testing.T) {
 	h := newHub(t, planeStudy(clientPrivacy, "", "min_clients = 3"))
 	whole, err := session.Whole(h.study, []pvi.ClientID{"east", "north", "south"})

@@ -13,7 +13,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killAt returns a function for Boundary that kills the process at the n-th commit boundary, from 1.
+// killAt returns a function for Boundary that kills the process at the n-th commit boundary, from
+// 1.
 func killAt(n int) func(string) error {
 	at := 0
 	return func(string) error {
@@ -32,7 +33,7 @@ func killAfterCharge(point string) error {
 	return nil
 }
 
-// killed runs the client and kills it at the n-th commit boundary. It returns false if the run ended
+// killed kills the client at the n-th commit boundary of a run. It returns false if the run ended
 // before.
 func (p *holder) killed(n int) bool {
 	p.t.Helper()
@@ -46,7 +47,7 @@ func (p *holder) killed(n int) bool {
 	return true
 }
 
-// The result must be the same as for a client that is not killed.
+// The result must be that of a client that is not killed.
 //
 //abuse:case A01 it continues where it was: one charge and the same bytes for each plan
 //abuse:case A25 no second answer, at whichever step the client was stopped
@@ -91,7 +92,7 @@ func TestKilledClientContinues(t *testing.T) {
 	}
 }
 
-// one checks that the ledger of a client has exactly one charge for each answer of the client.
+// one checks that the ledger of a client has exactly one charge for each answer.
 func one(t *testing.T, h *hub, p *holder) {
 	t.Helper()
 	answers := len(h.answersOf(p.name))

@@ -90,8 +90,7 @@ func TestLogsOfFailedDevices(t *testing.T) {
 	}
 }
 
-// A listener is a device that records the kind of each batch in its input. It fails after it has
-// received the input, so it computes nothing.
+// A listener is a device that records the kind of each batch, and then fails.
 type listener struct {
 	gone
 	mutex sync.Mutex
@@ -111,16 +110,15 @@ func (l *listener) Free(uint64) error { return nil }
 func (l *listener) Write(memory uint64, words []uint64) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	// words is a job for the device. Its first word is the address of a batch description, and the
-	// first word of the description is the kind of the batch.
+	// words is a job for the device. Its first word is the address of a batch description, which
+	// begins with the kind of the batch.
 	if plan := (words[0] - memory) / 8; plan < uint64(len(words)) {
 		l.kinds = append(l.kinds, words[plan])
 	}
 	return nil
 }
 
-// The client draws the batches itself, so the use of a device adds no assumption to the privacy
-// guarantee.
+// The client draws the batches, so a device adds no assumption to the privacy guarantee.
 func TestBatchesForADeviceAreListed(t *testing.T) {
 	const listed = 2 // kind of a batch that is an explicit list of records
 	st, records, _, _ := simulated(t, federatedStudy(logistic, someOfThem, ofRecords, ""))

@@ -10,8 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// SeedNoise makes a client draw the noise for each plan from the stream that the function noise
-// returns.
+// SeedNoise makes a client draw the noise for each plan from the stream that noise returns.
 func (c *Client) SeedNoise(noise func(ask int) *dpmech.Stream) { c.noise = noise }
 
 // Halted returns an error if this copy of the state must not be used any more.
@@ -22,7 +21,7 @@ func (c *Client) Forget(of ledger.Hash, part string) error {
 	return c.store.Save(ledger.Change{Study: of, Parts: map[string][]byte{part: nil}})
 }
 
-// Missed returns the reasons why charged answers were not accepted, keyed by plan number.
+// Missed returns the reasons why charged answers were not accepted, by plan number.
 func (c *Client) Missed(of ledger.Hash) (map[uint64]string, error) {
 	at, _, err := c.position(of)
 	return at.Missed, err

@@ -29,12 +29,11 @@ import (
 	"fedpvi/transport"
 )
 
-// A falsifier is a coordinator that publishes a false sum for one plan. In a study with secure sums
-// it adds one step of the lattice to the sum, after the clients have opened it. In a study that
-// opens messages it adds a constant to the sum. If victim is set, it also adds the constant to the
-// release of the client victim. If withholds is set, it changes nothing, and does not deliver the
-// victim's release. A falsifier signs with the coordinator's key. Its other entries are the true
-// ones, or follow from the false sum.
+// A falsifier is a coordinator that publishes a false sum for one plan. With secure sums it adds
+// one step of the lattice to the opened sum. Otherwise it adds a constant to the sum and, if victim
+// is set, to the victim's release. If withholds is set, it changes nothing, but does not deliver
+// the victim's release. It signs with the coordinator's key, and its other entries are true or
+// follow from the false sum.
 type falsifier struct {
 	*coordinator.Study
 	n      *realNetwork
@@ -52,7 +51,7 @@ type falsifier struct {
 	consents map[identity.Name][]byte
 	answers  map[releaseKey][]byte
 	models   map[uint64][32]byte   // model hash of each plan, keyed by plan number
-	fetched  map[uint64][][32]byte // hashes of the releases that clients fetch, keyed by the number of the outcome's entry
+	fetched  map[uint64][][32]byte // hashes of the releases that clients fetch, by the number of the outcome's entry
 	changed  [32]byte              // hash of the victim's release, if clients fetch releases
 }
 
@@ -192,7 +191,7 @@ func (l *falsifier) begin(chain transcript.Chain) (err error) {
 	return err
 }
 
-// falsify returns the false outcome of a plan, which follows from the false sum.
+// falsify returns the outcome of a plan that follows from the false sum.
 func (l *falsifier) falsify(e session.Entry, body []byte, model [32]byte) (transport.Item, error) {
 	if l.sums == nil {
 		return l.falsifyMessages(e, body, model)
@@ -294,7 +293,7 @@ func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 //abuse:case A21 a constant added to a sum whose releases clients fetch, or also to a fetched release: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 //abuse:case A21 a release that the coordinator does not deliver: every client stops with exit code 3 and names its client and the plan
 func TestFalsifiedReleasesStopEverybody(t *testing.T) {
-	st := fetchedStudy(t) // the tests falsify plan 1, because in plan 2 no factor changes and all releases are equal
+	st := fetchedStudy(t) // plan 1 is falsified, because in plan 2 no factor changes and all releases are equal
 	for name, c := range map[string]struct {
 		victim      pvi.ClientID
 		withholds   bool
@@ -311,8 +310,8 @@ func TestFalsifiedReleasesStopEverybody(t *testing.T) {
 	}
 }
 
-// fetchedStudy returns a study whose releases are too long for its outcomes. Until the test ends, the
-// maximum size of outcomes is lower in the whole process.
+// fetchedStudy returns a study whose releases are too long for its outcomes. Until the test ends,
+// the whole process has a lower limit for outcomes.
 func fetchedStudy(t *testing.T) *study.Study {
 	t.Helper()
 	most := phase.MaxPublished
@@ -324,9 +323,9 @@ func fetchedStudy(t *testing.T) *study.Study {
 	return st
 }
 
-// falsified plays a study with a falsifier. Every client must stop with a refusal whose text
-// contains refusal. The verification of the bundle must fail at the last entry, with an error
-// whose text contains fault. If fault is empty, the bundle is not verified.
+// falsified plays a study with a falsifier. Every client must stop with an error that contains
+// refusal. Unless fault is empty, the verification of the bundle must fail at the last entry with
+// an error that contains fault.
 func falsified(t *testing.T, st *study.Study, l *falsifier, refusal, fault string) {
 	records := filepath.Join(t.TempDir(), "records")
 	_, err := sim.Deal(st, sim.Options{StudyFile: "study.toml", Seed: federationSeed, Workers: 1}, records)

@@ -88,7 +88,7 @@ func federatedStudy(model, inference, privacy, federation string) []byte {
 		"#inference", inference, "#privacy", privacy, "#federation", federation).Replace(federated))
 }
 
-// A realNetwork is a coordinator and clients on one machine, which are connected by TLS.
+// A realNetwork is a coordinator and clients on one machine, connected by TLS.
 type realNetwork struct {
 	t        *testing.T
 	document *study.Study
@@ -107,8 +107,8 @@ type realNetwork struct {
 
 const federationSeed = 7
 
-// simulated runs a study in the simulator. It returns the study, a folder with each client's records,
-// the outcomes of the rounds and the natural parameters of the posterior.
+// simulated runs a study in the simulator. It returns the study, a folder with each client's
+// records, the outcomes and the natural parameters of the posterior.
 func simulated(t *testing.T, source []byte) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	return simulatedOn(t, source, nil)
@@ -149,8 +149,8 @@ func newNetworkBehind(t *testing.T, st *study.Study, records string, front func(
 	return newNetworkAt(t, st, records, coordinator.Options{Now: time.Now}, front)
 }
 
-// newNetworkAt is like newNetworkBehind, but o configures the coordinator, and the clients use the
-// coordinator's clock.
+// newNetworkAt is like newNetworkBehind, but o configures the coordinator, and the clients use its
+// clock.
 func newNetworkAt(t *testing.T, st *study.Study, records string, o coordinator.Options, front func(n *realNetwork) transport.Coordinator) *realNetwork {
 	t.Helper()
 	n := &realNetwork{t: t, document: st, hubDir: filepath.Join(t.TempDir(), "hub"), records: records, now: o.Now}
@@ -204,8 +204,7 @@ func (n *realNetwork) open(m int) *client.Client {
 	return c
 }
 
-// join redeems an invitation for client m, and approves the study under a policy that trusts the
-// coordinator.
+// join makes client m join and approve the study under a policy that trusts the coordinator.
 func (n *realNetwork) join(m int, text string) {
 	n.t.Helper()
 	c := n.open(m)
@@ -254,7 +253,7 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	})
 }
 
-// play runs all clients concurrently until the study has ended, and returns their endings.
+// play runs all clients concurrently until the study has ended.
 func (n *realNetwork) play() []*client.Ending {
 	n.t.Helper()
 	endings, errs := n.runAll()
@@ -266,7 +265,7 @@ func (n *realNetwork) play() []*client.Ending {
 	return endings
 }
 
-// finds plays the study, and checks that every client finds the given natural parameters.
+// finds plays the study, and checks the natural parameters that every client finds.
 func (n *realNetwork) finds(natural []float64) {
 	n.t.Helper()
 	endings := n.play()

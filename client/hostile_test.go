@@ -122,8 +122,8 @@ func (p *holder) joins(other *hub) error {
 	})
 }
 
-// The coordinator writes the study, and chooses the column that identifies the person of a row. If
-// this column contains the number of a visit, the study protects single visits instead of persons.
+// The study chooses the column that identifies the person to whom a row belongs. If this column had
+// the number of a visit, the study would protect single visits instead of persons.
 //
 //abuse:case A23 studies with other persons than the budget's are refused, not added up
 func TestPersonsAreThoseOfOneColumn(t *testing.T) {
@@ -167,9 +167,8 @@ func (refuser) Submit(context.Context, transport.Item) error {
 	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
 }
 
-// spoil makes the hub change every message that it receives from victim. It replaces the last four
-// numbers of the message: n becomes −n/2. These numbers make the cavity of the victim's factor
-// improper.
+// spoil makes the hub replace the last four numbers n of every message from victim by −n/2, so that
+// the cavity of the victim's factor is improper.
 func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
 		if name != victim {
@@ -184,7 +183,7 @@ func (h *hub) spoil(victim identity.Name) {
 	}
 }
 
-// A message of another client makes an answer fail after its noise was drawn.
+// Another client's message makes an answer fail after its noise was drawn.
 //
 //abuse:case A13 noise drawn for an answer that fails is charged; the plan is not answered again
 //abuse:case A20 another client's manipulated message makes an answer fail, and stops no client

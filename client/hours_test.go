@@ -35,8 +35,8 @@ func (p *holder) slowly(f func(c *client.Client, m *client.Member, policy *clien
 	})
 }
 
-// In this study a client processes three plans, answers them, and processes their outcomes. The test
-// compares the estimate with the time of these nine tasks.
+// In this study a client processes three plans, answers them, and processes their outcomes: nine
+// tasks.
 func TestStudyThatTakesTooLongIsRefused(t *testing.T) {
 	h := newHub(t, planeStudy(clientPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -84,7 +84,7 @@ func TestStudyThatTakesTooLongIsRefused(t *testing.T) {
 	}
 }
 
-// Review, doctor and approval must write the same bytes for a file of 10 records and one of 1,000.
+// Review, doctor and approval must write the same bytes for 10 records and for 1,000.
 func TestHoursDoNotDependOnTheFile(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -138,7 +138,8 @@ func TestPolicyOfHours(t *testing.T) {
 	}
 }
 
-// Made-up records can need more or fewer iterations than generated records, so the bounds are wide.
+// The bounds are wide, because made-up records can need more or fewer iterations than generated
+// ones.
 func TestHoursAgainstARun(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("set FEDPVI_LONG: it measures time")

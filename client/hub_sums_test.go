@@ -20,9 +20,9 @@ type hubSums struct {
 	federation *sums.Federation
 	keys       map[int]transport.Item // by place
 	deals      map[int][]byte         // bodies of the deals for the open plan, keyed by the dealer's place
-	said       map[string][]byte      // keys, confirmations and shares received so far, keyed by sender, kind and plan (see the method same)
+	said       map[string][]byte      // keys, confirmations and shares received so far, by sender, kind and plan (see the method same)
 	complaints []int                  // places of dealers whose deals could not be read
-	// spoil, if set, changes the parts of deals that the hub sends to the client with the given name.
+	// spoil, if set, changes the parts of deals that the hub sends to the named client.
 	spoil func(name identity.Name, pieces []byte)
 	// absent lists the clients whose messages for the open plan do not arrive.
 	absent []identity.Name
@@ -85,7 +85,7 @@ func (h *hub) same(kind string, place int, ask uint64, item transport.Item) {
 	h.sums.said[key] = b
 }
 
-// deal receives a deal. If no further deal is missing, it publishes the cut.
+// deal receives a deal, and publishes the cut if no other deal is missing.
 func (h *hub) deal(key releaseKey, item transport.Item) error {
 	h.t.Helper()
 	r, err := h.sums.CheckDeal(item.Envelope)

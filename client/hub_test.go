@@ -55,7 +55,7 @@ func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	return e
 }
 
-// A hub is a minimal coordinator for tests. It uses no network and no disk.
+// A hub is a minimal coordinator without a network or a disk.
 type hub struct {
 	t         testing.TB
 	study     *study.Study
@@ -80,15 +80,14 @@ type hub struct {
 	receipts []transcript.Receipt
 	// bodies holds the decrypted answers. Tests compare them with the transcript.
 	bodies map[releaseKey][]byte
-	// waiting holds new keys that the next version of the roster will contain, keyed by party. The
-	// hub signs this version before its next plan. The slice renewals holds all renewals of the hub's
-	// own keys since the study was created.
+	// waiting has the new keys by party, for the version of the roster that the hub signs before
+	// its next plan. renewals has all renewals of the hub's own keys.
 	waiting  map[identity.Name]roster.Renewal
 	renewals [][]byte
 	revoked  []roster.Revocation
 	succeeds func()             // puts the new keys of the hub into use
 	stolen   *identity.Identity // identity that a thief has stolen from a client
-	swallow  bool               // whether the hub leaves the next version of the roster out of the transcript
+	swallow  bool               // leaves the next version of the roster out of the transcript
 	forged   *roster.Roster     // roster on which the next version is based, instead of the true roster
 	// lie, if set, changes an entry before it is signed.
 	lie    func(e *session.Entry, model *transcript.Hash)
@@ -97,9 +96,9 @@ type hub struct {
 	poison func(name identity.Name, payload []byte) []byte
 	// rules, if set, changes the digest of the rules in the first entry of the transcript.
 	rules    func(protocol *transcript.Hash)
-	unsigned bool // whether outcomes lack the clients' signatures, as in an earlier version of the program
+	unsigned bool // outcomes lack the clients' signatures, as in an earlier version of the program
 	sumsOnly bool // whether clients cannot fetch releases, as in an earlier version of the program
-	// sums is the state of the secure sums; nil unless the study aggregates securely.
+	// sums is the state of the secure sums, or nil without them.
 	sums *hubSums
 	// falsify, if set, changes the elements of a sum after the clients have opened it.
 	falsify func(elements []int64)
@@ -187,8 +186,7 @@ func (h *hub) begin() {
 	h.ask()
 }
 
-// restart discards all answers and publishes the first plan again. The transcript keeps its
-// entries.
+// restart discards all answers and publishes the first plan again. The transcript stays.
 func (h *hub) restart() {
 	h.t.Helper()
 	var err error
@@ -250,7 +248,7 @@ func (h *hub) answered(e session.Entry) []byte {
 	return a.Bytes()
 }
 
-// ask publishes all plans that are due. After the last plan it publishes the result.
+// ask publishes all plans that are due, and the result after the last plan.
 func (h *hub) ask() {
 	h.t.Helper()
 	h.version()
@@ -278,7 +276,7 @@ func (h *hub) ask() {
 	}
 }
 
-// close ends a plan without the clients that have not answered, and publishes the next plan.
+// close ends a plan without waiting for late clients, and publishes the next plan.
 func (h *hub) close(ask int) {
 	h.t.Helper()
 	outcome, err := h.server.Close(ask)
@@ -358,8 +356,8 @@ func (l line) Approve(_ context.Context, envelope []byte) error {
 	return nil
 }
 
-// Entry returns errIdle for an entry that does not exist yet, because tests run one client after the
-// other.
+// Entry returns errIdle for an entry that does not exist yet, because tests run one client at a
+// time.
 func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 	if number > uint64(len(l.items)) {
 		return transport.Item{}, errIdle

@@ -139,7 +139,7 @@ func (p *holder) parties() (r *client.Members) {
 }
 
 // A client and the coordinator get new keys in the middle of a study. The client is killed at every
-// commit, both in the command that makes the keys and in the run.
+// commit, both when it makes the keys and in the run.
 //
 //abuse:case A01 a client that is killed while its keys change continues with one charge for each answer
 //abuse:case P10 a client follows new keys of its own and of the coordinator
@@ -261,7 +261,7 @@ func TestNewKeysBeforeTheBeginning(t *testing.T) {
 	for _, p := range all {
 		p.mustStep()
 	}
-	h.rotate() // the hub gets new keys while the clients wait for the study to begin
+	h.rotate() // while the clients wait for the study to begin
 	h.begin()
 	play(t, all)
 	one(t, h, all[0])

@@ -21,7 +21,7 @@ import (
 	"fedpvi/transport"
 )
 
-// These numbers are from the output of "client ledger show" of an older version of the program.
+// These numbers are from "client ledger show" of an older version of the program.
 const (
 	olderEntries = 5
 	olderAnswers = 4
@@ -57,12 +57,11 @@ func unpack(t *testing.T, name string) string {
 	}
 }
 
-// An older version of the program began this study and stopped in the middle of a round.
-// testdata/older/README.md describes how the files were made.
+// An older version of the program began this study and stopped in the middle of a round, see
+// testdata/older/README.md.
 //
-// The older program computed the cost for an outsider, who knows none of the noise. For the other
-// participant, who knows half of the noise, every answer costs twice as much. One entry must
-// charge the difference for the answers of the older program.
+// It computed the cost for an outsider, who knows none of the noise. For the other participant, who
+// knows half of the noise, every answer costs twice as much. One entry must charge the difference.
 func TestOlderStudyContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("played in full without -short")

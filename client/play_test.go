@@ -38,10 +38,10 @@ func signedStudy(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Version: 2, Privacy: privacy, Inference: "rounds = 3\nintervals = \"none\"\n" + inference, Federation: "pace = 0\n" + federation})
 }
 
-// wide is a privacy promise whose budget is large enough for every study in these tests.
+// wide is a privacy promise that allows every study in these tests.
 var wide = accountant.Target{Epsilon: 40, Delta: 1e-5}
 
-// A holder is a data holder in a test, with a state directory and a file of records.
+// A holder is a data holder with a state directory and a file of records.
 type holder struct {
 	t    testing.TB
 	hub  *hub
@@ -66,7 +66,6 @@ func records(m int) string {
 	return b.String()
 }
 
-// newHolder returns a data holder that has joined the study.
 // newHolder returns a data holder that has joined the study but has not approved it.
 func newHolder(t testing.TB, h *hub, name identity.Name, m int) *holder {
 	t.Helper()
@@ -152,8 +151,8 @@ type connection interface {
 	io.Closer
 }
 
-// runIn runs the client in the study m over a connection, until the client has to wait or the study
-// ends. It returns nil if the study has not ended.
+// runIn runs the client in the study m until the client has to wait or the study ends. It returns
+// nil if the study has not ended.
 func (p *holder) runIn(c *client.Client, m *client.Member, over connection) (*client.Ending, error) {
 	p.t.Helper()
 	policy, err := client.LoadPolicy(p.dir)
@@ -229,7 +228,7 @@ func begun(t testing.TB, source []byte, names ...identity.Name) (*hub, []*holder
 	return h, all
 }
 
-// play runs the data holders' clients in turn until the study has ended with a result for all of them.
+// play runs the clients in turn until all of them have a result.
 func play(t testing.TB, all []*holder) []*client.Ending {
 	t.Helper()
 	endings := make([]*client.Ending, len(all))

@@ -44,8 +44,7 @@ func TestStudyContinuesWithProtectedKeys(t *testing.T) {
 	p.mustStep()
 }
 
-// A client must not replace a lost key for connections: the roster contains the old key, so other
-// parties would refuse connections with a new one.
+// The roster has the old key for connections, so other parties would refuse a new one.
 func TestLostKeyForConnectionsIsNotMadeAnew(t *testing.T) {
 	dir := unpack(t, "state-424c10c.tar.gz")
 	lost, err := filepath.Glob(filepath.Join(dir, "*.state", "studies", "*", "tls.key"))

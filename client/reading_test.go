@@ -16,15 +16,15 @@ import (
 )
 
 // A seen holds everything by which others could tell one run of the client north from another: its
-// answers after decryption, the number of transcript entries, and its log.
+// decrypted answers, the number of transcript entries, and its log.
 type seen struct {
 	Bodies  map[uint64][]byte
 	Entries int
 	Log     string
 }
 
-// seenWith plays a study after it has added lines to north's file of records. It returns the things
-// that others see of north, and north's own report on the reading of its file.
+// seenWith plays a study with lines added to north's records. It returns the view that others have
+// of north, and north's report on reading its file.
 func seenWith(t *testing.T, source []byte, lines string) (s seen, report client.Reading, p *holder) {
 	t.Helper()
 	h, all := federation(t, source, "north", "south")

@@ -24,7 +24,7 @@ import (
 	"fedpvi/transport"
 )
 
-// refused checks the exit code and the text of an error, and how much the data set has spent.
+// refused checks the exit code and the text of an error, and the spending of the data set.
 func (p *holder) refused(what string, err error, code int, says string, spent float64) {
 	p.t.Helper()
 	if client.CodeOf(err) != code || !strings.Contains(fmt.Sprint(err), says) {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// One client of three makes every round fail, and the coordinator publishes one plan after the other.
-// The logs of the other clients must contain the verdicts.
+// One client of three makes every round fail, and the coordinator publishes one plan after the
+// other. The logs of the other clients must contain the verdicts.
 //
 //abuse:case A20 a client that makes every round fail, while the coordinator asks on: the others stop after three rounds, exit code 7
 func TestClientsStopAfterRejectedRounds(t *testing.T) {
@@ -58,8 +58,7 @@ func TestClientsStopAfterRejectedRounds(t *testing.T) {
 	if n := strings.Count(log.String(), "a round was rejected"); n != 3 {
 		t.Errorf("%d verdicts in the log:\n%s", n, log.String())
 	}
-	// The coordinator excludes the client, which must then stop. The other clients must read the
-	// exclusion and go on.
+	// The excluded client must stop, and the other clients must go on.
 	h.say(transcript.Exclude, 0, h.server.Model(), transcript.Abortion{By: "west", Reason: "three rounds failed"}.Bytes())
 	for _, p := range all {
 		_, err := p.step()

@@ -7,8 +7,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// The client north approves a study for which three clients are expected. Its policy recognises one
-// of the other two, so it expects one stranger. The study then begins with two strangers.
+// The client north approves a study of three clients. Its policy recognises one of the other two,
+// so it expects one stranger. The study then begins with two.
 //
 //abuse:case A05 more strangers than were expected need another approval, which shows them
 func TestMoreStrangersThanExpected(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// North is the data holder in every case. The expected numbers of clients that are not recognised were
-// counted by hand.
+// North is the data holder in every case. The expected numbers of clients that are not recognised
+// were counted by hand.
 //
 //abuse:case A05 clients that the policy does not recognise count as the coordinator's own
 func TestStrangersAndTheCharge(t *testing.T) {

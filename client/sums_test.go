@@ -21,8 +21,8 @@ func secureStudy(fewest string) []byte {
 	return planeStudy(clientPrivacy, "", secureFederation+"min_clients = "+fewest)
 }
 
-// Clients can compute the outcomes with the sums that they have opened, so the coordinator must send
-// outcomes without their bodies.
+// Clients can compute the outcomes with the sums that they have opened, so the coordinator must
+// send outcomes without their bodies.
 func TestASecureStudyIsPlayed(t *testing.T) {
 	for fewest, names := range map[string][]identity.Name{
 		"3": {"north", "south", "west"},

@@ -65,7 +65,7 @@ func TestForksAreFound(t *testing.T) {
 	check(t, err)
 	check(t, c.Store().Save(ledger.Change{Study: member.Hash, Parts: map[string][]byte{client.EntryPart(uint64(at + 1)): forged}}))
 	check(t, c.Close())
-	// The export of the second client must end with the forged entry: no later entry follows from it.
+	// The second export must end with the forged entry, because no later entry follows from it.
 	other.Envelopes = append(other.Envelopes[:at:at], forged)
 	for what, err := range map[string]error{
 		"exports": second(transcript.Compare(entries(one), entries(other))),
@@ -95,7 +95,7 @@ func TestForksAreFound(t *testing.T) {
 
 func second(_ int, err error) error { return err }
 
-// forge signs, with the coordinator's key, an outcome that follows the same entry as e.
+// forge signs an outcome that follows the same entry as e with the coordinator's key.
 func forge(t *testing.T, n *realNetwork, before, e transcript.Entry) []byte {
 	t.Helper()
 	key, err := identity.Load(nil, filepath.Join(n.hubDir, "identity.key"))

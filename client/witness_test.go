@@ -16,10 +16,10 @@ func (p *holder) entries() uint64 {
 	return n
 }
 
-// For each commit of a study, the test restores the state directory to its content after this
-// commit, and continues the study with the copy. If the coordinator hides the last message of this
-// client, the signed answers in the outcomes still reveal the missing charge. A copy that lacks no
-// charge must finish the study with every answer charged.
+// The state directory is restored to its content after each commit, and the study continues with
+// the copy. If the coordinator hides the last message of this client, the signed answers in the
+// outcomes still reveal the missing charge. A copy that lacks no charge must finish the study with
+// every answer charged.
 //
 //abuse:case A16 the whole directory put back to every earlier commit, also if the coordinator hides the last message: no charge is lost in silence
 func TestWholeDirectoryPutBack(t *testing.T) {

@@ -31,8 +31,8 @@ func TestFloodOfSecondAnswersIsNotKept(t *testing.T) {
 	}
 }
 
-// A client cancels a call while the coordinator is busy. The client must not get the error that
-// marks the end of the study, because it would then stop.
+// A call that a client cancels must not return the error that marks the end of the study, because
+// the client would then stop.
 //
 //abuse:case A25 an upload that is cancelled while others are opened can be sent again
 func TestCancelledCallIsNotTheEnd(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Several goroutines add the same study at the same time. The test checks that exactly one of them
-// succeeds, and that a restarted hub can run the study with the keys on disk.
+// Exactly one goroutine can add the study. A restarted hub must be able to run it with the keys on
+// disk.
 func TestFoundingTwiceAtOnce(t *testing.T) {
 	h := newHouse(t, Options{})
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -82,8 +82,7 @@ func TestClientThatLeftStaysOut(t *testing.T) {
 	}
 }
 
-// The test sends the body of an answer in tiny pieces. The coordinator must refuse them, because
-// it would store a key for each piece.
+// The coordinator refuses tiny pieces, because it would store a key for each.
 //
 //abuse:case A12 bodies in tiny pieces are refused; the store does not grow
 func TestTinyPiecesAreRefused(t *testing.T) {
@@ -100,8 +99,7 @@ func TestTinyPiecesAreRefused(t *testing.T) {
 	check(t, s.north.submit(t.Context(), s.good, minPiece))
 }
 
-// The test checks that Verify refuses a bundle without a transcript, because such a bundle
-// contains no signature of the coordinator.
+// A bundle without a transcript contains no signature of the coordinator.
 func TestBundleWithoutTranscriptIsRefused(t *testing.T) {
 	var b bytes.Buffer
 	w := bundle.NewWriter(&b, planeText(noPrivacy, "rounds = 2", ""))
@@ -114,8 +112,7 @@ func TestBundleWithoutTranscriptIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that Verify also checks the answers in the bundle of a study that is running
-// or was aborted.
+// Verify also checks the answers in the bundle of a study that is running or was aborted.
 func TestForgedAnswersBeforeTheEndAreRefused(t *testing.T) {
 	for _, aborted := range []bool{false, true} {
 		s := newStand(t)
@@ -175,8 +172,8 @@ func writeConsents(t *testing.T, w *bundle.Writer, kept store.Study, change func
 	}
 }
 
-// bundleWith returns the bundle of a study with one answer: the envelope of the named client's
-// answer to plan number ask. The function consent may change each consent in the bundle.
+// bundleWith returns the bundle of a study with one answer: the named client's envelope for plan
+// ask. consent may change each consent.
 func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, ask uint64, client string, envelope []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

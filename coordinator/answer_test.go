@@ -31,8 +31,8 @@ func crossedText(levels int) []byte {
 	return []byte(b.String())
 }
 
-// A longStand is a running study of two clients whose answers consist of several chunks. The
-// coordinator has published the first plan.
+// A longStand is a running study of two clients whose answers consist of several chunks. The first
+// plan is open.
 type longStand struct {
 	*crowd
 	north, south *party
@@ -50,8 +50,8 @@ func newLongStand(t *testing.T, levels int) *longStand {
 	return s
 }
 
-// says returns an answer of p with the numbers n, n+1, n+2 and so on. If change is not nil, it can
-// alter the numbers first.
+// says returns an answer of p with the numbers n, n+1, n+2 and so on, after change, if not nil, has
+// altered them.
 func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
 	numbers := make([]int64, s.size)
 	for i := range numbers {
@@ -63,8 +63,7 @@ func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item
 	return s.answer(p, s.chain, s.plan, s.chain.Protocol(), numbers)
 }
 
-// standing returns the encoded state of the study's state machine. The state contains the sum of
-// the answers so far.
+// standing returns the encoded state of the study's state machine, which includes the sum so far.
 func (s *longStand) standing() []byte {
 	s.t.Helper()
 	s.mustStatus() // wait until the study's goroutine has carried out all earlier commands
@@ -73,8 +72,8 @@ func (s *longStand) standing() []byte {
 	return b
 }
 
-// checkedAnswer sends all pieces of an answer, and checks the stored answer as the coordinator does
-// before it adds an answer to the sum.
+// checkedAnswer sends all pieces of an answer and checks the stored answer, but does not add it to
+// the sum.
 func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, payload) {
 	s.t.Helper()
 	_, err := s.study.Offer(s.t.Context(), p.peer, i.Envelope, nil)
@@ -100,7 +99,7 @@ func (s *longStand) take(p *party, w *written, payload payload) error {
 	})
 }
 
-// damage changes the byte at the given offset of an answer in the store.
+// damage changes a byte of an answer in the store.
 func (s *longStand) damage(p *party, at int64, change byte) {
 	s.t.Helper()
 	key := store.ReleaseKey{Ask: 1, Client: string(p.peer.Name)}
@@ -114,8 +113,7 @@ func (s *longStand) damage(p *party, at int64, change byte) {
 	}))
 }
 
-// checkSum checks that the first round has ended, and that its outcome is the sum of both
-// clients' numbers.
+// checkSum checks that the outcome of the first round is the sum of both clients' numbers.
 func (s *longStand) checkSum(north, south int64) {
 	s.t.Helper()
 	item, err := s.north.link.Entry(s.t.Context(), 3)
@@ -133,9 +131,9 @@ func (s *longStand) checkSum(north, south int64) {
 	}
 }
 
-// The test changes the bytes of a stored answer after its check. The study's goroutine may have
-// added a part of the answer to the sum when it finds the change. It must then read its state
-// again from the disk, and later accept the right bytes.
+// The bytes of a stored answer change after its check. The coordinator may notice this when part of
+// the answer is already in the sum. It must then read its state from the disk again, and later
+// accept the right bytes.
 func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -156,10 +154,9 @@ func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// The coordinator reads a long answer twice, first to check it and then to add it to the sum.
-// The test kills the coordinator between the two reads. The coordinator must accept the answer
-// when the client offers it again. The test also kills the coordinator after both reads. A
-// restarted coordinator must then add the answer to the sum again.
+// The coordinator reads a long answer first to check it and then to add it to the sum. Killed
+// between the two, it must accept the answer when the client offers it again. Killed after both, it
+// must add the answer to the sum again.
 func TestKilledBetweenPasses(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -186,9 +183,8 @@ func TestKilledBetweenPasses(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// The test closes a plan while the coordinator checks a long answer to this plan. Closing the plan
-// deletes the bytes of the answer. The coordinator must reply that the client is late, or must
-// report success if it has already accepted the answer.
+// Closing a plan deletes the bytes of an answer that is being checked. The coordinator must reply
+// that the client is late, or report success if it has already accepted the answer.
 func TestPlanIsClosedDuringCheck(t *testing.T) {
 	s := newLongStand(t, 100)
 	late, taken := s.says(s.north, 5, nil), s.says(s.south, -70, nil)
@@ -206,8 +202,7 @@ func TestPlanIsClosedDuringCheck(t *testing.T) {
 	check(t, s.study.finish(t.Context(), s.south.peer, again))
 }
 
-// The test deletes the bytes of an answer after the check, and writes other bytes in their place.
-// The coordinator must not accept the answer.
+// Other bytes take the place of an answer after its check.
 func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -231,9 +226,8 @@ func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	check(t, s.north.submit(t.Context(), good, 64<<10))
 }
 
-// The test sends long answers with an error in the last chunk: a byte that changed in transit, a
-// wrong byte that the client signed, or a number beyond the range of the mechanism. The
-// coordinator must refuse the answer and leave the sum unchanged.
+// The last chunk has a byte that changed in transit, a wrong byte that the client signed, or a
+// number beyond its range.
 //
 //abuse:case A13 a number beyond the range at the end of a long answer changes nothing
 func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
@@ -258,10 +252,9 @@ func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
 	check(t, s.south.submit(t.Context(), good, 64<<10))
 }
 
-// The test bounds the memory that the coordinator needs to accept a long answer. The coordinator
-// first checks the stored answer chunk by chunk, and then reads it into memory, as bytes and as
-// numbers. The age package allocates memory for each chunk, so each read allocates as many bytes as
-// the answer has.
+// The coordinator checks a stored answer chunk by chunk, and then reads it into memory, as bytes
+// and as numbers. The age package allocates memory for each chunk, so each read allocates as many
+// bytes as the answer has.
 func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	s := newLongStand(t, 240)
 	good := s.says(s.north, 5, nil)
@@ -291,14 +284,14 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	}
 	t.Logf("sending took %d bytes, checking %d, adding up %d, of an answer of %d", sent, checked, added, size)
 	garbage := size + size/8      // bytes allocated by one read of the answer
-	numbers := uint64(8 * s.size) // size in bytes of the answer as numbers; the sum has the same size
-	taken := size + 2*numbers     // total size of the answer as bytes, of the answer as numbers, and of the sum
+	numbers := uint64(8 * s.size) // the answer as numbers, in bytes; the sum has the same size
+	taken := size + 2*numbers     // the answer as bytes and as numbers, and the sum
 	if checked > garbage+300<<10 || added > garbage+taken+300<<10 {
 		t.Errorf("checking took %d bytes, and adding up %d", checked, added)
 	}
 }
 
-// live returns the number of bytes in use on the heap after a garbage collection.
+// live returns the bytes in use on the heap after a garbage collection.
 func live() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

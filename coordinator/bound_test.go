@@ -13,9 +13,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A client sends an answer with one element beyond its bound. The answer must be refused, the log
-// must name the client and the element, and the client must count as missing once the other clients
-// have answered.
+// An answer with one element beyond its bound is refused. The log must name the client and the
+// element, and the client counts as missing once the others have answered.
 func TestAnswerBeyondItsBoundIsNamed(t *testing.T) {
 	var log bytes.Buffer
 	document := linestudy.Document(linestudy.Parts{

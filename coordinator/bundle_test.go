@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// played runs a study of two clients to its end, and returns the coordinator and the clients.
+// played runs a study of two clients to its end.
 func played(t *testing.T, document []byte) (*house, []*party) {
 	h, parties := begun(t, Options{}, document, two...)
 	play(t, parties...)
@@ -89,9 +89,8 @@ func TestChangedBundleIsRefused(t *testing.T) {
 	}
 }
 
-// retold returns the bundle of a coordinator that lies. The function change alters the bodies of
-// its entries, except for the roster, and entries of the kind other name a wrong model. The
-// coordinator signs all of these entries.
+// retold returns the bundle of a coordinator that lies and signs its lies. change alters the bodies
+// of its entries, except for the roster, and entries of the kind other name a wrong model.
 func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte, other transcript.Kind) []byte {
 	t.Helper()
 	var out bytes.Buffer

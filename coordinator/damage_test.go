@@ -14,8 +14,7 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// The test damages the state of a stopped coordinator. The coordinator must then refuse to
-// start.
+// A coordinator with a damaged state must refuse to start.
 func TestDamagedStatesAreRefused(t *testing.T) {
 	for name, damage := range map[string]func(s *stand, kept store.Study) error{
 		"the last entry": func(_ *stand, kept store.Study) error {
@@ -51,8 +50,7 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 	}
 }
 
-// The test deletes the saved state of a study that has begun. Opening the coordinator must return an
-// error, and must not begin the study again.
+// Without its saved state, a study that has begun must not begin again.
 func TestMissingStateIsRefused(t *testing.T) {
 	s := newStand(t)
 	check(t, s.hub.Close())
@@ -71,8 +69,7 @@ func TestMissingStateIsRefused(t *testing.T) {
 	}
 }
 
-// The test removes a key of a coordinator with a study. The coordinator must refuse to start,
-// and must not make a new key.
+// Without one of its keys, the coordinator must not start, and must not make a new key.
 func TestLostKeys(t *testing.T) {
 	for name, path := range map[string]func(f files, h Hash) string{
 		"identity":  func(f files, _ Hash) string { return f.identity() },
@@ -93,7 +90,7 @@ func TestLostKeys(t *testing.T) {
 	}
 }
 
-// inDatabase returns b as a value of the store that is kept in the database and not in a file.
+// inDatabase returns b as a value that is stored in the database and not in a file.
 func inDatabase(b []byte) *store.Value {
 	return &store.Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
 }

@@ -15,8 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// twoAreEnough is a setting with which a study of three clients continues if only two of them
-// answer.
+// twoAreEnough lets a study of three clients continue if only two of them answer.
 const twoAreEnough = "min_clients = 2"
 
 //abuse:case A25 at the deadline the round is closed without the late answers
@@ -48,9 +47,9 @@ func TestDeadlineClosesRound(t *testing.T) {
 	})
 }
 
-// A write to the disk fails during an upload. The client must then offer the answer again. Later the
-// deadline of the round passes during the upload. The coordinator must refuse further pieces, and
-// must refuse the answer when the client offers it again.
+// After a failed write during an upload, the client must offer the answer again. After the
+// deadline, the coordinator must refuse further pieces, and the answer when the client offers it
+// again.
 func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full bool
@@ -111,8 +110,7 @@ func TestTooFewAnswers(t *testing.T) {
 	})
 }
 
-// The test checks that a round begins only when at least min_clients clients have called
-// recently.
+// A round begins only when at least min_clients clients have called recently.
 func TestRoundWaitsForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, parties := founded(t, Options{RoundDeadline: 10 * time.Minute}, planeText(clientPrivacy, "rounds = 1", twoAreEnough), "north", "south", "west")
@@ -138,8 +136,7 @@ func TestRoundWaitsForQuorum(t *testing.T) {
 	})
 }
 
-// The test checks that a client that waits for the next entry receives the entry at once, without
-// another call.
+// A client that waits for the next entry must receive it at once, without another call.
 func TestFollowersAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, parties := founded(t, Options{}, planeText(noPrivacy, "rounds = 1", ""), "north")
@@ -168,8 +165,8 @@ func TestFollowersAreWoken(t *testing.T) {
 	})
 }
 
-// The test checks that a study does not wait for a client that has left. When too few clients
-// remain, the study must be aborted, and the transcript must contain the reason.
+// A study does not wait for a client that has left. When too few remain, it must be aborted, with
+// the reason in the transcript.
 //
 //abuse:case P04 a client can leave; the study continues while enough clients stay
 func TestLeaving(t *testing.T) {
@@ -207,8 +204,8 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// The operator begins a study before all clients have consented. The test checks that a client
-// without consent can then no longer take part.
+// If the operator begins a study before all clients have consented, those without consent can no
+// longer take part.
 //
 //abuse:case P10 a client that is not in the first roster stays out
 func TestBeginningWithFewer(t *testing.T) {
@@ -245,8 +242,7 @@ func TestBeginningWithFewer(t *testing.T) {
 	}
 }
 
-// A study is aborted before it begins. The test checks that the study reports the abort, even after
-// a restart of the coordinator.
+// A study that is aborted before it begins must report the abort, even after a restart.
 func TestAbortedBeforeItBegan(t *testing.T) {
 	h, parties := founded(t, Options{}, planeText(noPrivacy, "rounds = 1", ""), "north", "south")
 	check(t, parties[0].join(t.Context()))

@@ -8,12 +8,12 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// A finder searches bytes for rows of numbers, at any offset and with the words of a row in either
-// byte order. If it finds two successive words of a row, it takes the whole row as found.
+// A finder searches bytes for rows of numbers, at any offset and in either byte order. It takes a
+// row as found if it finds two successive words of it.
 type finder struct {
 	rows  [][]uint64
 	at    map[uint64]spot
-	short [1 << 16]bool // whether a word of a row has these low 16 bits; excludes most positions quickly
+	short [1 << 16]bool // whether a word of a row has these low 16 bits, to exclude most positions quickly
 }
 
 type spot struct {
@@ -58,7 +58,7 @@ func dumpOf(value any) (out []byte) {
 		case t.PkgPath() != "" && !strings.HasPrefix(t.PkgPath(), "fedpvi"):
 			return false
 		case t == reflect.TypeFor[Study]() || t == reflect.TypeFor[Hub]():
-			return false // the references from the state back to its study and hub are not followed
+			return false // from the state back to its study and hub
 		case v.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 			out = append(out, v.Bytes()...)
 			return false

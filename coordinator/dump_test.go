@@ -26,16 +26,15 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A vault is an adversary that copies all data of a coordinator at every transaction: its files,
-// its state in memory and its keys. It also has the keys and the states of some clients. It decodes
-// messages as docs/prove/secure-sums.md describes, and uses package sums only for the places of
-// clients and for positions in messages.
+// A vault is an adversary that copies all data of a coordinator at every transaction: files, memory
+// and keys. It also has the keys and states of some clients. It decodes messages as
+// docs/prove/secure-sums.md describes, and uses package sums only for places and positions.
 //
 // A row is a column of a deal, a share, or a part of a client's vector. The vault decrypts columns
 // with its keys, and finds the rows of honest clients that occur unencrypted anywhere in the data.
-// By linear algebra it can then compute those combinations of vectors that are combinations of its
-// rows, and no others. The test needs no assumption about the distribution of rows, because there
-// are fewer rows than words in a row.
+// By linear algebra it then computes the combinations of vectors that are combinations of its rows.
+// Other combinations cannot be computed, whatever the distribution of rows, because there are fewer
+// rows than words in a row.
 type vault struct {
 	t       *testing.T
 	h       *house
@@ -69,15 +68,14 @@ func newVault(t *testing.T) *vault {
 	}
 }
 
-// must reports an unexpected error of the vault. It does not end the test, because it runs in the
-// study's loop.
+// must reports an unexpected error. It does not end the test, because it runs in the study's loop.
 func (v *vault) must(err error) {
 	if err != nil {
 		v.t.Error(err)
 	}
 }
 
-// commit makes a commit and then copies the data. The study's loop calls it for every transaction.
+// The study's loop calls commit for every transaction.
 func (v *vault) commit(commit func() error) error {
 	err := commit()
 	if err == nil && v.open.Load() {
@@ -203,8 +201,8 @@ func (v *vault) message(k store.ReleaseKey, envelope, body []byte) {
 	}
 }
 
-// pairKeys collects the keys that a client has drawn for other clients: the keys that the vault
-// can decrypt, or all of them if the client is corrupt.
+// pairKeys collects the keys that a client has drawn for other clients: all of them if the client
+// is corrupt, and otherwise those that the vault can decrypt.
 func (v *vault) pairKeys(dealer int, body []byte) {
 	header := v.honest[0].chain.Header("fedpvi/v1/pair-key", 0, Hash{}).Bytes()
 	for holder := 1; holder <= v.f.Clients(); holder++ {
@@ -228,8 +226,7 @@ func (v *vault) pairKeys(dealer int, body []byte) {
 	}
 }
 
-// drawn returns the key that a client has drawn for another client. It reads the key from the
-// client's state.
+// drawn returns the key that a client has drawn for another client, from the client's state.
 func (v *vault) drawn(p *party, holder int) [32]byte {
 	state, err := p.secure.MarshalBinary()
 	v.must(err)
@@ -250,8 +247,8 @@ func (d dealt) derive(pair [32]byte, use string, dealer, holder int) cipher.Bloc
 	return block
 }
 
-// columns reads the columns in a deal: those that are unencrypted, and those that a key of the
-// vault decrypts. It adds them to the rows that the vault knows.
+// columns adds the columns in a deal to the known rows, if they are unencrypted or the vault has
+// their key.
 func (v *vault) columns(dealer int, d dealt) {
 	for holder := 1; holder <= v.f.Clients(); holder++ {
 		at, size := v.f.Column(dealer, holder)
@@ -270,8 +267,7 @@ func (v *vault) columns(dealer int, d dealt) {
 
 func (v *vault) words() int { return v.f.ShareSize() / 8 }
 
-// inTheClear treats b as an unencrypted column. It adds b to the known rows if b has the length of
-// a column and all words are valid.
+// inTheClear adds b to the known rows if b has the length of a column and all words are valid.
 func (v *vault) inTheClear(b []byte) {
 	if words := wordsOf(b); len(words) == v.words() && !slices.ContainsFunc(words, func(x uint64) bool { return !field.Valid(x) }) {
 		v.hold(words)
@@ -312,15 +308,14 @@ func (d dealt) stream(key [32]byte, dealer, holder, words int) []uint64 {
 	cipher.NewCTR(d.derive(key, "column", dealer, holder), make([]byte, aes.BlockSize)).XORKeyStream(b, b)
 	column := wordsOf(b)
 	for i := range column {
-		column[i] &= field.P // a word that equals P would be left out, but is too rare to occur in a test
+		column[i] &= field.P // a word that equals P would become 0, but is too rare to occur in a test
 	}
 	return column
 }
 
 // know processes the rows of a deal, which the test knows but an adversary may not. If the dealer
-// is honest, the finder learns the rows of the dealer's vector and columns, so that it recognises
-// them in unencrypted data. If the dealer is corrupt, the vault itself knows the rows of the
-// dealer's vector.
+// is honest, the finder learns the rows of the vector and columns, so that it recognises them in
+// unencrypted data. If the dealer is corrupt, the vault knows the rows of the vector.
 func (v *vault) know(ask uint64, place int, d dealt) {
 	for _, p := range v.corrupt {
 		if v.f.Place(p.peer.Name) == place {
@@ -336,8 +331,8 @@ func (v *vault) know(ask uint64, place int, d dealt) {
 		for _, row := range v.vector(p, ask) {
 			v.clear.know(row)
 		}
-		// The dealer's own column is not in the deal. It follows from the other columns. If three of
-		// four clients open a sum, the columns with the factors 4, 3, 2 and 1 add up to 0.
+		// The dealer's own column is not in the deal. It follows from the other columns. If three
+		// of four clients open a sum, the columns with the factors 4, 3, 2 and 1 add up to 0.
 		own := make([]uint64, v.words())
 		for holder := 1; holder <= v.f.Clients(); holder++ {
 			at, size := v.f.Column(place, holder)
@@ -395,8 +390,8 @@ func (v *vault) learned() string {
 	return ""
 }
 
-// functions finds everything that the vault can compute: it returns the targets, and a basis of
-// those linear combinations of targets that are also linear combinations of the vault's rows.
+// functions returns the targets, and a basis of the linear combinations of targets that the vault
+// can compute, because they are combinations of its rows.
 func (v *vault) functions() (targets []target, functions [][]uint64) {
 	n := v.words()
 	var rows [][]uint64
@@ -434,8 +429,8 @@ func (v *vault) functions() (targets []target, functions [][]uint64) {
 	return targets, functions
 }
 
-// vanishing returns a basis of those linear combinations of the rows whose words before the index
-// first are all zero.
+// vanishing returns a basis of the linear combinations of the rows whose first words are zero, up
+// to the index first.
 func vanishing(rows [][]uint64, first int) [][]uint64 {
 	rank := 0
 	for col := 0; col < first && rank < len(rows); col++ {
@@ -479,8 +474,8 @@ func wideRecords(n, d int) *shard.Records {
 	return records
 }
 
-// playInVault runs two plans of a study of four clients, of whom three can open a sum. The keys and
-// the state of the last client are in the vault, too.
+// playInVault runs two plans of a study of four clients, in which three can open a sum. The vault
+// has the keys and the state of the last client.
 func playInVault(t *testing.T) *vault {
 	t.Helper()
 	const d = 100 // number of coefficients, which determines the number of words in a row
@@ -499,10 +494,8 @@ func playInVault(t *testing.T) *vault {
 	return v
 }
 
-// The test copies all data of the coordinator at every transaction of a study with four clients:
-// its files, its state in memory and its keys. It also copies the keys and the state of one client.
-// From these data an adversary must be able to compute only two sums over the vectors of the other
-// three clients, one for each plan after its certificate.
+// A vault with the data of the coordinator and one of four clients must be able to compute only two
+// sums over the vectors of the other three clients, one for each plan after its certificate.
 //
 //abuse:case P16 all bytes of a coordinator at every transaction, with its keys and those of one client of four, determine the sums and nothing else
 func TestDumpsOfTheCoordinatorTellSums(t *testing.T) {

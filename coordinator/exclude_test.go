@@ -48,9 +48,9 @@ func (h *house) restart() {
 	h.open()
 }
 
-// One client makes three rounds fail. The test checks that the coordinator then sends no fourth plan
-// and waits for an order, even after a restart. After the client is excluded, the other clients must
-// finish the study, and Verify must accept its bundle. The log must have each verdict.
+// One client makes three rounds fail. The coordinator must then wait for an order, even after a
+// restart. After the client is excluded, the others must finish the study, and Verify must accept
+// its bundle. The log must have each verdict.
 //
 //abuse:case A20 a client that makes rounds fail: the coordinator stops after three, and goes on without it when it is excluded
 func TestExcludedClient(t *testing.T) {
@@ -106,8 +106,7 @@ func TestExcludedClient(t *testing.T) {
 	}
 }
 
-// The test checks that a study that needs all its clients is aborted after three consecutive
-// rejected rounds.
+// The study needs all its clients, so it cannot go on after three rejected rounds.
 func TestStalledStudyIsAborted(t *testing.T) {
 	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 5", "max_rejected = 3"), "north", "south", "west")
 	for range 6 {
@@ -118,10 +117,9 @@ func TestStalledStudyIsAborted(t *testing.T) {
 	}
 }
 
-// The test excludes a client from a study with secure aggregation while a plan waits for the
-// client's deal, and then restarts the coordinator. The sums of the other clients must be opened
-// without the excluded client. No other client can be excluded, because all remaining clients are
-// needed to open a sum. It must not be possible to sign another roster during a round.
+// A client is excluded while a plan waits for its deal, and the coordinator is restarted. The sums
+// of the other clients must be opened. No other client can be excluded, because all are needed to
+// open a sum. No other roster can be signed during a round.
 //
 //abuse:case A20 with secure sums an excluded client counts as missing, and the sums of the others are opened
 func TestExcludedFromSecureSums(t *testing.T) {

@@ -9,9 +9,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// While the disk is full, the store cannot make sure that its file is on disk. The coordinator must
-// refuse a request for an entry with the reason Unavailable, so that the client tries again later.
-// The coordinator's health check must fail.
+// While the disk is full, a request for an entry must be refused with the reason Unavailable, so
+// that the client tries again later. The health check must fail.
 func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	full := errors.New("no space left on device")
 	g, broken := &guillotine{once: true, after: true}, false

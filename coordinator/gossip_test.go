@@ -12,8 +12,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// gossiping starts the gossip node of the study, and returns the settings with which clients take
-// part in gossip.
+// gossiping starts the study's gossip node, and returns the settings for clients.
 func (h *house) gossiping(t *testing.T) transport.Gossip {
 	t.Helper()
 	port, err := membership.Listen("127.0.0.1:0", nil)
@@ -47,9 +46,8 @@ func (h *house) sight(name identity.Name) ClientStatus {
 	return all[i]
 }
 
-// The test checks that a client gets the gossip settings over its own connection. It also checks
-// that gossip shows when the client is present and when it has left, and that gossip does not
-// change the transcript.
+// A client gets the gossip settings over its own connection. Gossip shows whether the client is
+// present, and does not change the transcript.
 func TestGossipIsShown(t *testing.T) {
 	t.Parallel()
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -109,9 +107,8 @@ func bodiesOf(p *party) (all []string) {
 	return all
 }
 
-// A holder of the gossip key can forge messages about any client. The test checks that forged
-// messages begin and end no round, do not change which clients count as connected, and add no
-// names to the status.
+// A holder of the gossip key can forge messages about any client. They must begin and end no round,
+// must not change which clients count as connected, and must add no names to the status.
 func TestForgedGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	h, parties := begun(t, Options{}, planeText(noPrivacy, "rounds = 1", ""), "north", "south")
@@ -138,8 +135,8 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 	}
 }
 
-// The clients have not called the coordinator for some minutes, and only gossip shows that they
-// are running. The status must show them, but no round may begin.
+// The clients have not called the coordinator for some minutes, and only gossip shows that they are
+// running. The status must show them, but no round may begin.
 func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})

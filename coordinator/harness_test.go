@@ -35,8 +35,8 @@ func planeText(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: inference, Federation: federation})
 }
 
-// signedText returns a study of version 2 in which anyone may read the releases, so that clients sign
-// them.
+// signedText returns a study of version 2 in which anyone may read the releases, so that clients
+// sign them.
 func signedText(rounds int) []byte {
 	return linestudy.Document(linestudy.Parts{
 		Version: 2, Privacy: "unit = \"record\"\nnoise_multiplier = 2.0\ndelta = 1e-5", Federation: "pace = 0",
@@ -60,8 +60,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// A house runs a coordinator in a test. A test can kill the coordinator and start it again on
-// the same state directory.
+// A house runs a coordinator, which a test can kill and start again on the same state directory.
 type house struct {
 	t       testing.TB
 	dir     string
@@ -137,7 +136,7 @@ func (d direct) Entry(ctx context.Context, n uint64) (transport.Item, error) {
 
 func (d direct) Submit(ctx context.Context, i transport.Item) error { return d.p.submit(ctx, i, 1500) }
 
-// A party is a client in a test. It uses no network, no ledger and no files.
+// A party is a client without a network, a ledger or files.
 type party struct {
 	house   *house
 	m       int // index of the stream for the client's noise
@@ -312,8 +311,8 @@ func sessionEntry(e transcript.Entry, body []byte) session.Entry {
 	return session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body}
 }
 
-// answer computes the answer to a pending plan and puts it into the outbox. It reports whether the
-// outbox has an answer to send.
+// answer puts the answer to a pending plan into the outbox. It reports whether the outbox has an
+// answer to send.
 func (p *party) answer() (bool, error) {
 	ask, ok := p.site.Pending()
 	if !ok {
@@ -353,8 +352,8 @@ func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signe
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// submit sends an answer in pieces of the given size. If one piece suffices, the body is sent
-// together with the offer.
+// submit sends an answer in pieces of the given size. If one piece suffices, the body is sent with
+// the offer.
 func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	var whole []byte
 	if len(i.Body) <= size {

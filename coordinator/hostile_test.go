@@ -20,7 +20,7 @@ import (
 	"fedpvi/transport"
 )
 
-// reasonOf returns the reason in a refusal. It returns an empty reason if err is nil.
+// reasonOf returns the reason in a refusal, or "" if err is nil.
 func reasonOf(t *testing.T, err error) transport.Reason {
 	t.Helper()
 	if err == nil {
@@ -43,8 +43,8 @@ func (h *house) content() map[string]string {
 	return out
 }
 
-// A stand is a study in which the first plan is open and client north has not answered it. The
-// field good is a valid answer of north.
+// A stand is a study whose first plan is open, and good is a valid answer that client north has not
+// sent.
 type stand struct {
 	*house
 	north, south *party
@@ -78,8 +78,8 @@ func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	return i
 }
 
-// resealed returns an answer of north with a valid header. Its body is payload, encrypted for to.
-// The function context computes the context of the encryption from the header.
+// resealed returns an answer of north with a valid header and payload encrypted for to. context
+// computes the context of the encryption from the header.
 func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
 	s.t.Helper()
 	body, err := seal.Seal(to, context(s.header()), payload, s.north.site.MaxRelease())
@@ -100,8 +100,8 @@ func (s *stand) signed(body []byte) transport.Item {
 
 func here(h signed.Header) []byte { return h.Bytes() }
 
-// The test sends invalid answers. The coordinator must refuse each with a reason. The store must
-// stay unchanged, except for an envelope that is kept as evidence.
+// The coordinator refuses each invalid answer with a reason, and stores at most an envelope as
+// evidence.
 //
 //abuse:case A10 another study, round, model, roster, protocol or purpose: refused, state unchanged
 //abuse:case A20 garbage that is validly signed and sealed is refused; the client may then send a valid answer
@@ -189,8 +189,8 @@ func TestHostileReleases(t *testing.T) {
 	}
 }
 
-// The test sends an answer whose release does not match the hash that the client has signed. The
-// coordinator must refuse the answer, because all other clients would refuse the outcome.
+// The coordinator must refuse a release that does not match the hash in its answer, because all
+// other clients would refuse the outcome.
 //
 //abuse:case A20 a release that differs from the hash beside it is refused; the client may then send the right one
 func TestAnswerOfAnotherReleaseIsRefused(t *testing.T) {
@@ -234,8 +234,7 @@ func approvalAsRelease(s *stand) transport.Item {
 	return transport.Item{Envelope: e, Body: s.good.Body}
 }
 
-// foreignAnswer returns an answer that client south has computed, but client north has encrypted
-// and signed.
+// foreignAnswer returns an answer of south that north has encrypted and signed.
 func foreignAnswer(s *stand) transport.Item {
 	a, err := s.south.site.Answer(seeded.Stream(1, "client", 1, 1))
 	check(s.t, err)
@@ -253,7 +252,7 @@ func elsewhere(h signed.Header) []byte {
 	return h.Bytes()
 }
 
-// sized returns an answer whose body is longer than the right size by the given number of bytes.
+// sized returns an answer whose body has the given number of bytes too many.
 func (s *stand) sized(more int) transport.Item {
 	return s.signed(make([]byte, len(s.good.Body)+more))
 }
@@ -399,7 +398,7 @@ func TestMethodsAreForClientsOfTheStudy(t *testing.T) {
 	}
 }
 
-// The test checks that a guest without a certificate can only redeem its own invitation.
+// A guest without a certificate can only redeem its own invitation.
 //
 //abuse:case A06 another client's name, keys or token: denied, state unchanged
 //abuse:case P11 an expired or used token: denied

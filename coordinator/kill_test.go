@@ -16,9 +16,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// A guillotine simulates a kill of the coordinator. It counts commits and changes of files, and
-// makes one of them fail, either before or after the change has reached the disk. Unless once is
-// true, all later commits and changes fail too.
+// A guillotine simulates a kill of the coordinator. It makes a commit or a change of a file fail,
+// before or after the change has reached the disk. Unless once is true, all later changes fail too.
 type guillotine struct {
 	at    int // number of the commit or change that fails; 0 for none
 	after bool
@@ -46,8 +45,8 @@ func (g *guillotine) commit(commit func() error) error {
 	return errKilled
 }
 
-// All changes of files go through commit: to create, append to, write, sync, rename or remove a
-// file, and to sync a directory.
+// All changes of files go through commit: create, append, write, sync, rename, remove, and sync of
+// a directory.
 
 func (g *guillotine) Create(path string) (durable.NewFile, error) {
 	return g.open(path, g.system.Create)
@@ -93,15 +92,15 @@ func (f blade) Write(b []byte) (n int, err error) {
 
 func (f blade) Sync() error { return f.g.commit(f.NewFile.Sync) }
 
-// unavailable reports whether err is the refusal that a client gets from a coordinator whose write
-// failed or that is being stopped.
+// unavailable reports whether err is the refusal of a coordinator whose write failed or that is
+// being stopped.
 func unavailable(err error) bool {
 	var r *transport.Refusal
 	return errors.As(err, &r) && r.Reason == transport.Unavailable
 }
 
-// survive calls do until the coordinator does not fail any more. After each simulated kill it
-// starts the coordinator again.
+// survive repeats do, and starts the coordinator again after each simulated kill, until do does not
+// fail any more.
 func (h *house) survive(g *guillotine, do func() error) {
 	h.t.Helper()
 	for {
@@ -190,10 +189,10 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 	return out
 }
 
-// The test kills a coordinator at every commit, before or after the commit reaches the disk. A
-// restarted coordinator must continue with the same round. The transcript must equal the
-// transcript of an undisturbed run bit for bit. The test also makes a commit fail, or appear to
-// fail, while the coordinator keeps running.
+// The coordinator is killed at every commit, before or after the commit reaches the disk. A
+// restarted coordinator must continue the round, and the transcript must be that of an undisturbed
+// run bit for bit. The same must hold if a commit fails, or seems to, and the coordinator keeps
+// running.
 //
 //abuse:case A01 the transcript equals the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {
@@ -218,9 +217,9 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 	}
 }
 
-// everyOther chooses the failures after the commit has reached the disk if the sum of turn and the
-// number of the commit is even, and those before otherwise. With FEDPVI_LONG or -short, it chooses
-// both, with -short only at every eighth commit.
+// everyOther chooses failures after the commit has reached the disk if turn and the number of the
+// commit have an even sum, and before it otherwise. With FEDPVI_LONG it chooses both, and with
+// -short both at every eighth commit.
 func everyOther(turn int) func(at int, after bool) bool {
 	return func(at int, after bool) bool {
 		switch {
@@ -233,9 +232,8 @@ func everyOther(turn int) func(at int, after bool) bool {
 	}
 }
 
-// killedEverywhere kills the coordinator of a study at the commits and changes of files that chosen
-// selects. The argument after of chosen states whether the commit reaches the disk. The store keeps
-// values of more than long bytes in files.
+// killedEverywhere kills the coordinator of a study at each commit that chosen selects, before or
+// after the commit reaches the disk. Values of more than long bytes are in files.
 func killedEverywhere(t *testing.T, document []byte, names []identity.Name, rounds int, long int64, chosen func(at int, after bool) bool) {
 	var undisturbed playedStudy
 	t.Run("undisturbed", func(t *testing.T) {

@@ -59,8 +59,7 @@ func (p *party) version(e transcript.Entry, chain transcript.Chain) error {
 	return nil
 }
 
-// rotate sends new keys of the party to the coordinator. If it is called again, it sends the same
-// keys.
+// rotate sends new keys of the party to the coordinator, the same if it is called again.
 func (p *party) rotate(ctx context.Context) error {
 	if p.next == nil {
 		p.next = p.succeed()
@@ -110,10 +109,9 @@ func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte,
 	return [32]byte(sum.Sum(nil)), g.seen, h, parties
 }
 
-// The test changes the roster while a study runs, and kills the coordinator at every commit. The
-// rounds must equal the rounds of an undisturbed run bit for bit. The transcript must contain
-// every version of the roster, and Verify must accept its bundle. The coordinator must refuse the
-// revoked client, even after a restart.
+// The roster changes while a study runs, and the coordinator is killed at every commit. The rounds
+// must be those of an undisturbed run bit for bit. The transcript must contain every version of the
+// roster, and the revoked client must be refused, even after a restart.
 //
 //abuse:case A01 new keys and revocations survive a kill at every commit, and the rounds are the same to the last bit
 //abuse:case P10 keys change between rounds, in a transcript that verify accepts
@@ -151,8 +149,7 @@ func TestRosterChangesKilledAtEveryTransaction(t *testing.T) {
 	}
 }
 
-// checkRotated checks a study after playRotated: the new keys, the earlier keys, the revocation and
-// the bundle.
+// checkRotated checks the keys, the revocation and the bundle after playRotated.
 func checkRotated(t *testing.T, h *house, parties []*party) {
 	t.Helper()
 	h.restart()
@@ -220,8 +217,7 @@ func (v *virtual) Now() time.Time { return time.Unix(v.seconds.Load(), 0) }
 
 func (v *virtual) pass(d time.Duration) { v.seconds.Add(int64(d / time.Second)) }
 
-// renewed requests a certificate as a guest, checks the certificate, and returns the coordinator's
-// reply.
+// renewed requests a certificate as a guest, and checks the certificate.
 func (p *party) renewed(t *testing.T, now time.Time) transport.Renewed {
 	t.Helper()
 	r, err := p.house.study.Renew(t.Context(), channel.Party{}, transport.RenewRequest{Request: p.request})
@@ -240,11 +236,9 @@ func (p *party) renewed(t *testing.T, now time.Time) transport.Renewed {
 	return r
 }
 
-// The test keeps clients away for 91 days before the study begins, and twice for 400 days during the
-// study, with and without a restart of the coordinator. The clients must be able to return although
-// their certificates have expired, and the study must end with a result. The test also sends each
-// request a second time. Requests by another client, and requests with another client's key, must be
-// refused.
+// Clients must be able to return although their certificates expired 91 days before the study
+// began, or 400 days during the study, and the study must end with a result. Repeated requests must
+// be accepted, and those by another client or with its key refused.
 //
 //abuse:case A06 a renewed certificate needs the identity and the TLS key of the client: a request sent again gives nothing to others
 //abuse:case P10 a study lives longer than its certificates: clients come back after 91 and after 400 days
@@ -302,9 +296,9 @@ func TestClientsComeBackAfterTheirCertificates(t *testing.T) {
 	}
 }
 
-// The test checks that only the present identity of a client can introduce new keys. A thief with a
-// stolen identity can do so at most once, and the client then notices the theft. Once an identity
-// was replaced, the coordinator must accept neither keys nor messages from it.
+// Only the present identity of a client can introduce new keys. A thief with a stolen identity can
+// do so at most once, and the client then notices the theft. The coordinator must accept neither
+// keys nor messages from a replaced identity.
 //
 //abuse:case P10 an identity that was stolen before its rotation is worth nothing after it
 func TestStolenIdentityAfterRotation(t *testing.T) {
@@ -336,9 +330,8 @@ func TestStolenIdentityAfterRotation(t *testing.T) {
 	}
 }
 
-// The test gives a client new keys before the study begins, and removes another client, whose
-// invitation was stolen. A new client with the same name must then be able to join, and the thief
-// must not.
+// A client gets new keys before the study begins, and another, whose invitation was stolen, is
+// removed. A new client with its name must be able to join, and the thief must not.
 //
 //abuse:case P11 whoever joined with a stolen invitation is removed, and the invitation can be made again
 func TestMembersChangeBeforeTheBeginning(t *testing.T) {
@@ -400,9 +393,9 @@ func TestRevocationSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A client sends an answer again because the reply was lost. Meanwhile the plan was closed, and the
-// coordinator and this client have new keys. The answer must be acknowledged as before. The
-// coordinator's earlier sealing key must have been destroyed.
+// A client repeats an answer whose reply was lost, after the plan was closed and the coordinator
+// and the client have new keys. The answer must be acknowledged as before. The coordinator's
+// earlier sealing key must have been destroyed.
 func TestAnswerIsRepeatedAfterNewKeys(t *testing.T) {
 	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 3", "min_clients = 3"), four...)
 	north := parties[0]

@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// The test sends the offer and the body of an answer in one call. The answer must be accepted at
-// once, and must be stored like an answer that arrived in pieces.
+// An offer with the whole body is accepted at once, and stored like an answer that arrived in
+// pieces.
 func TestAnswerWithOffer(t *testing.T) {
 	s := newStand(t)
 	for range 2 {
@@ -24,8 +24,8 @@ func TestAnswerWithOffer(t *testing.T) {
 	}
 }
 
-// A piece of an answer arrives, and then an offer with the whole body. The coordinator must reply
-// that the client should continue after that piece.
+// After a piece and an offer with the whole body, the client must be told to continue after the
+// piece.
 func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
@@ -42,8 +42,7 @@ func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	}
 }
 
-// The test sends one offer with a changed body and one with a shortened body. The coordinator must
-// accept and store neither. It must then accept the unchanged answer.
+// The coordinator stores neither a changed nor a shortened body, and then accepts the right one.
 func TestChangedAnswerWithOfferIsRefused(t *testing.T) {
 	s := newStand(t)
 	before := s.content()

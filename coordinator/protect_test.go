@@ -9,8 +9,7 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// The test protects the keys of a coordinator, which then makes new keys. All key files must be
-// protected, and the coordinator must not start without the passphrase.
+// All key files must be protected, and the coordinator must not start without the passphrase.
 func TestNewKeysStayProtected(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	with := keyfile.Unlock{File: filepath.Join(t.TempDir(), "unlock")}

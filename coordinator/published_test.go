@@ -26,8 +26,7 @@ func lowerPublished(t *testing.T) {
 	t.Cleanup(func() { phase.MaxPublished = most })
 }
 
-// The test kills the coordinator at every commit of a study whose releases clients fetch. The bundle
-// must be complete afterwards.
+// The bundle must be complete after each kill, although clients fetch the releases.
 //
 //abuse:case A01 releases that clients fetch are kept before their answers are accepted
 func TestFetchedKilledAtEveryTransaction(t *testing.T) {
@@ -35,8 +34,7 @@ func TestFetchedKilledAtEveryTransaction(t *testing.T) {
 	killedEverywhere(t, signedText(1), two, 1, 0, everyOther(1))
 }
 
-// releasesOf fetches all releases of the first plan as client p does. It returns them keyed by the
-// client that made the release.
+// releasesOf fetches all releases of the first plan as client p does, and returns them by client.
 func releasesOf(t *testing.T, h *house, p *party) map[identity.Name][]byte {
 	t.Helper()
 	all := map[identity.Name][]byte{}
@@ -60,8 +58,8 @@ func releasesOf(t *testing.T, h *house, p *party) map[identity.Name][]byte {
 }
 
 // Only clients of the study may fetch releases. Verify must refuse a bundle in which a release was
-// changed, shortened, moved or left out. If the file of a release is missing, the coordinator must
-// not start.
+// changed, shortened, moved or left out. Without the file of a release, the coordinator must not
+// start.
 //
 //abuse:case P02 a release is delivered to the clients of its study alone, by the hash that its client has signed
 //abuse:case A21 a fetched release in a bundle that was changed, exchanged or left out: refused, with the plan and the client
@@ -160,8 +158,8 @@ func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
 	}
 }
 
-// The coordinator must remove releases that no client will fetch: the releases of a void round,
-// and the releases for a plan that is open when the study is aborted.
+// The coordinator removes the releases of a void round, and those for a plan that is open when the
+// study is aborted.
 func TestReleasesThatNobodyFetches(t *testing.T) {
 	lowerPublished(t)
 	h, parties := begun(t, Options{}, signedText(2), two...)

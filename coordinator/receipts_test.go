@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The test checks that the coordinator finds the receipt of an answer: while the round is open,
-// in the transaction that ends the round, and later.
+// The coordinator finds the receipt of an answer while the round is open, in the transaction that
+// ends it, and later.
 func TestReceiptsAreFound(t *testing.T) {
 	s := newStand(t)
 	key := store.ReleaseKey{Ask: 1, Client: "north"}
@@ -57,8 +57,8 @@ func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	}
 }
 
-// reachable returns the total number of elements of all maps, slices, arrays and strings that can be
-// reached from v.
+// reachable returns the total length of all maps, slices, arrays and strings that can be reached
+// from v.
 func reachable(v any) (n int) {
 	walk(reflect.ValueOf(v), map[place]bool{}, func(v reflect.Value) bool {
 		switch v.Kind() {

@@ -82,9 +82,8 @@ func TestRepeatedComplaints(t *testing.T) {
 	}
 }
 
-// A client is restored to a state from before it drew its keys, so it sends new keys. The test
-// checks that the coordinator refuses the new keys. If it accepted them, nobody could decrypt the
-// client's deals, and the client would pay for these deals.
+// A client whose state is older than its keys sends new ones. If the coordinator accepted them,
+// nobody could decrypt the client's deals, and the client would pay for them.
 //
 //abuse:case A16 a client that has lost the keys that it sent is refused before it pays for a deal
 func TestKeysAgain(t *testing.T) {
@@ -128,8 +127,7 @@ func TestKeysAreRemoved(t *testing.T) {
 	}
 }
 
-// The test checks that a client whose keys arrive while the study ends is refused, and that nothing
-// is left of its keys.
+// Keys that arrive while the study ends are refused, and nothing is left of them.
 func TestKeysThatArriveAtTheEnd(t *testing.T) {
 	h, parties := begun(t, Options{Store: store.Options{Long: 8}}, secureText(1), four...) // the keys are in files
 	p := parties[0]
@@ -153,8 +151,7 @@ func TestKeysThatArriveAtTheEnd(t *testing.T) {
 	}
 }
 
-// The test checks that the bundle of a study with secure aggregation is valid after every step of
-// every client. It includes a void round and an abort.
+// The bundle is valid after every step of every client, including a void round and an abort.
 func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 	h, parties := begun(t, Options{}, secureText(3), four...)
 	follow(t, parties...)

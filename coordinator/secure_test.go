@@ -20,8 +20,8 @@ import (
 	"fedpvi/transport"
 )
 
-// secureText returns the document of a study with four clients. Three of the clients can open a
-// sum, and the coordinator may collude with one client.
+// secureText returns a study of four clients, in which three can open a sum and one may collude
+// with the coordinator.
 func secureText(rounds int) []byte {
 	return planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1")
 }
@@ -132,8 +132,8 @@ func (p *party) gather(ctx context.Context) error {
 	return x.Gather(b)
 }
 
-// fetch reads a value from the coordinator in parts of 100 bytes. It asks for the value again
-// before each part, as a client does after its connection broke.
+// fetch reads a value in parts of 100 bytes. It asks for the value again before each part, as a
+// client does after its connection broke.
 func (p *party) fetch(ctx context.Context, of transport.Wanted) ([]byte, error) {
 	var b []byte
 	for {
@@ -177,8 +177,8 @@ func (p *party) secureStep(ctx context.Context) (bool, error) {
 	return did, nil
 }
 
-// outOfPlace returns nil if err is the coordinator's refusal of a message that came too late or too
-// early. It returns any other error unchanged.
+// outOfPlace returns nil if err is the refusal of a message that came too late or too early, and
+// otherwise err.
 func outOfPlace(err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
@@ -189,8 +189,7 @@ func outOfPlace(err error) error {
 
 var four = []identity.Name{"east", "north", "south", "west"}
 
-// The test compares a study with secure aggregation with the same study in which the coordinator
-// adds up the answers. Their posteriors must be equal.
+// With and without secure aggregation, the posteriors must be equal.
 func TestSecureStudyIsPlayed(t *testing.T) {
 	results := map[string][]byte{}
 	for _, aggregation := range []string{"secure", "coordinator"} {
@@ -212,8 +211,8 @@ func TestSecureStudyIsPlayed(t *testing.T) {
 	}
 }
 
-// The test runs a study for each step of a round, with one client missing in this step. It checks
-// that the sum is opened without the client, and that the client can take part in the next round.
+// A client misses one step of a round. The sum must be opened without it, and it can take part in
+// the next round.
 func TestSecureRoundWithoutOneClient(t *testing.T) {
 	var hours atomic.Int64 // read by the coordinator's goroutines
 	now := func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(hours.Load()) * time.Hour) }
@@ -242,8 +241,7 @@ func TestSecureRoundWithoutOneClient(t *testing.T) {
 	}
 }
 
-// The test kills the coordinator at every commit of a study with secure aggregation. The plans,
-// the outcomes and the result must equal the results of an undisturbed run, bit for bit.
+// The plans, the outcomes and the result must be those of an undisturbed run bit for bit.
 //
 //abuse:case A01 also with secure aggregation, whose steps are one transaction each
 func TestSecureKilledAtEveryTransaction(t *testing.T) {
@@ -256,7 +254,7 @@ func TestSecureKilledAtEveryTransaction(t *testing.T) {
 	}
 }
 
-// The test checks that the status names the messages for which the study waits, and their number.
+// The status shows the kind and number of the messages for which the study waits.
 func TestSecureStatus(t *testing.T) {
 	h, parties := begun(t, Options{}, secureText(1), four...)
 	waits := func(want, step string) {

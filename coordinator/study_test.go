@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inOneProcess computes the entries and the result that a coordinator must produce for a study. It
-// runs the study without a coordinator, with the same noise that the parties draw.
+// inOneProcess computes the entries and the result of a study without a coordinator, with the noise
+// that the parties draw.
 func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []session.Entry, result []byte) {
 	t.Helper()
 	st, err := study.Parse("plane.toml", document)
@@ -87,9 +87,8 @@ func equalsOneProcess(t *testing.T, document []byte, parties []*party, p *party)
 	}
 }
 
-// The test checks that the coordinator sends plans without their bodies, because clients can
-// compute these bodies themselves, and that it sends all other entries with their bodies. This must
-// hold for entries from the cache and for entries from the disk.
+// Entries from the cache and from the disk have no body if they are plans, because clients can
+// compute it, and a body otherwise.
 func TestOnlyPlansAreDerived(t *testing.T) {
 	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 2", ""), "north", "south")
 	play(t, parties...)
@@ -109,8 +108,7 @@ func TestOnlyPlansAreDerived(t *testing.T) {
 	}
 }
 
-// The test compares a study that the coordinator runs with the same study in one process. The
-// entries and the posterior must be equal bit for bit.
+// The entries and the posterior must be those of the study in one process, bit for bit.
 func TestStudyEqualsOneProcess(t *testing.T) {
 	for name, document := range map[string][]byte{
 		"client level":  planeText(clientPrivacy, "rounds = 3", ""),

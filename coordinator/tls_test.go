@@ -35,8 +35,8 @@ func serving(t *testing.T, h *house) string {
 	return l.Addr().String()
 }
 
-// connect joins the study over the network. After that the party calls the coordinator over a
-// connection with its own certificate.
+// connect joins the study over the network. Afterwards the party has a connection with its own
+// certificate.
 func (p *party) connect(t *testing.T, address string) {
 	t.Helper()
 	guest, err := transport.Dial(t.Context(), transport.Config{
@@ -59,8 +59,7 @@ func (p *party) connect(t *testing.T, address string) {
 	p.link = client
 }
 
-// The test runs a study over TLS and compares it with the same study in one process. The entries and
-// the posteriors must be equal.
+// The entries and the posterior must be those of the study in one process.
 func TestStudyOverTLS(t *testing.T) {
 	document := planeText(clientPrivacy, "rounds = 3", "")
 	h, parties := founded(t, Options{RoundDeadline: time.Minute}, document, "north", "south", "west")

@@ -9,10 +9,9 @@ import (
 	"fedpvi/coordinator/bundle"
 )
 
-// The test checks that the trace of a bundle contains every round, and that the mean of q after the
-// last round is the mean of the result. The trace must contain the influence of each client if the
-// study publishes the clients' messages, and no influence otherwise. If the result consists of
-// point estimates, distances must be in standard deviations of the prior.
+// The trace has every round, and its last mean of q is the mean of the result. It has the influence
+// of each client only if the study publishes the clients' messages. If the result consists of point
+// estimates, distances are in standard deviations of the prior.
 func TestTrace(t *testing.T) {
 	version2 := func(document []byte) []byte {
 		return bytes.Replace(document, []byte("version = 1"), []byte("version = 2"), 1)

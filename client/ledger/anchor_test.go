@@ -23,7 +23,7 @@ type past struct {
 	anchors [][]byte
 }
 
-// newPast makes a store, charges n answers, and copies the files of the store after each charge.
+// newPast makes a store, charges n answers, and copies the store's files after each charge.
 func newPast(t testing.TB, n uint64) past {
 	t.Helper()
 	s := newStore(t)
@@ -67,8 +67,8 @@ func (hastyDisk) Create(path string) (durable.NewFile, error) {
 
 func (hastyDisk) SyncDir(string) error { return nil }
 
-// entries opens a store of the given database file and anchor, and returns the number of its entries.
-// If anchor is nil, the store has no anchor. The error can only be a *ledger.Damaged.
+// entries opens a store of the given files, without an anchor if anchor is nil, and returns the
+// number of its entries. The error can only be a *ledger.Damaged.
 func (p past) entries(t testing.TB, file, anchor []byte) (uint64, error) {
 	t.Helper()
 	path := filepath.Join(p.dir, ledger.AnchorFile)
@@ -117,7 +117,7 @@ func TestFilesFromThePast(t *testing.T) {
 	}
 }
 
-// If a bit of the newer meta page is flipped, bbolt uses the older page, and the newest charge is
+// With a flipped bit in the newer meta page, bbolt uses the older page, and the newest charge is
 // missing. The short test flips every bit of both meta pages and of the anchor.
 //
 //abuse:case A15 any flipped bit is refused, or no charge is missing
@@ -156,7 +156,7 @@ func TestFlippedBitLosesNoCharge(t *testing.T) {
 	}
 }
 
-// The next transaction in a store of an earlier version must make an anchor and raise the format, so
+// The next transaction in a store of an earlier version makes an anchor and raises the format, so
 // that earlier programs cannot add entries without a mark.
 func TestStoreWithoutAnchor(t *testing.T) {
 	s := newStore(t)

@@ -9,8 +9,8 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// BenchmarkCharge measures the time of a durable charge, and the time to open and check a ledger
-// with the same number of charges.
+// BenchmarkCharge measures a durable charge, and the time to open and check a ledger with as many
+// charges.
 func BenchmarkCharge(b *testing.B) {
 	for _, c := range []struct {
 		name  string

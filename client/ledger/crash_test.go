@@ -66,8 +66,8 @@ func TestCrashLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
-// A power failure during a commit may leave any part of its writes on disk. The commit writes its data
-// pages first, and then one of the two meta pages.
+// A power failure during a commit may leave any part of its writes on disk. The commit writes its
+// data pages first, and then one of the two meta pages.
 //
 //abuse:case A01 all or nothing, whichever pages reached the disk
 func TestTornCommitLeavesAllOrNothing(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Interrupt makes the store call f before and after every commit, with a name such as "charge:
-// before the commit". If f returns an error, the transaction returns this error.
+// before the commit". An error of f ends the transaction.
 func (s *Store) Interrupt(f func(point string) error) { s.boundary = f }
 
 // Abandon closes the file without cleaning up, as a killed process does.
@@ -35,7 +35,7 @@ func (s *Store) SetFormat(format string) error {
 	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(formatKey, []byte(format)) })
 }
 
-// Forge signs an entry without checking it. A dishonest data holder could do the same.
+// Forge signs an entry without checking it, as a dishonest data holder could.
 func (s *Store) Forge(e Entry, envelope Hash) ([]byte, Hash, error) {
 	stamp, err := sign(s.holder, e, func(Hash) (Hash, error) { return envelope, nil })
 	return stamp.line, stamp.Hash, err

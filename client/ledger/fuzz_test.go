@@ -10,8 +10,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFile changes bytes of the store's file. Open must report damage or return the state after
-// one of the last two commits. The earlier state is possible because the file contains it too.
+// FuzzFile changes bytes of the store's file. Open must report damage or return the state after one
+// of the last two commits, because the file contains both.
 //
 //abuse:case A15 a changed file is damaged, or has the state of a commit
 func FuzzFile(f *testing.F) {

@@ -41,7 +41,7 @@ func open(t testing.TB, dir string) *ledger.Store {
 }
 
 // newStore returns a store in which the data set "ward" has a budget of ε = 1 for Gaussian
-// releases. The test may close the store earlier than at its end.
+// releases.
 func newStore(t testing.TB) *ledger.Store {
 	t.Helper()
 	s := open(t, filepath.Join(t.TempDir(), "state"))
@@ -69,7 +69,7 @@ func mustPay(t testing.TB, s *ledger.Store, of ledger.Hash, ask uint64) transpor
 	return item
 }
 
-// pay charges an answer to plan number ask, and stores a study state that contains this number.
+// pay charges an answer to plan ask, and stores a study state that contains this number.
 func pay(s *ledger.Store, of ledger.Hash, ask uint64) (transport.Item, error) {
 	state := fmt.Appendf(nil, "answered %d", ask)
 	return s.Charge(ledger.Change{Study: of, Parts: map[string][]byte{"site": state}}, release(ask), today, says)

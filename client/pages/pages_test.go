@@ -58,8 +58,8 @@ type cut struct{ client.Link }
 
 func (cut) Approve(context.Context, []byte) error { return errors.New("the connection broke") }
 
-// coordinate starts a coordinator with one study for two clients, whose title contains HTML tags. It
-// returns an invitation for each client.
+// coordinate starts a coordinator with one study for two clients, whose title contains HTML tags.
+// It returns an invitation for each client.
 func coordinate(t *testing.T) (*coordinator.Study, []invitation.Invitation) {
 	t.Helper()
 	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "hub"), coordinator.Options{})
@@ -200,8 +200,8 @@ func (h *holder) path(of string) string { return "/studies/" + h.study.Digest() 
 
 var hidden = regexp.MustCompile(`name="(token|policy|digest)" (?:value="([^"]*)")`)
 
-// post sends the named form of the study's page, with the hidden fields of the page and the given
-// fields. An empty value removes a field.
+// post sends the named form of the study's page, with its hidden fields and the given ones. An
+// empty value removes a field.
 func (h *holder) post(form string, fields map[string]string, status int, texts ...string) {
 	h.t.Helper()
 	values := url.Values{}
@@ -219,7 +219,7 @@ func (h *holder) post(form string, fields map[string]string, status int, texts .
 	h.want(a, err, status, texts...)
 }
 
-// Text from the study and from records must be escaped. The examination must be available until a run
+// Text from the study and from records must be escaped. The examination is available until a run
 // begins.
 func TestReviewAndCheck(t *testing.T) {
 	h := open(t)
@@ -244,8 +244,8 @@ func TestReviewAndCheck(t *testing.T) {
 	}
 }
 
-// An approval must contain the digest of the study and the hash of the policy, as the page has shown
-// them. A run that waits for the approval must continue with this policy.
+// An approval contains the digest of the study and the hash of the policy that the page has shown.
+// A run that waits for the approval continues with this policy.
 func TestApproval(t *testing.T) {
 	h := open(t)
 	h.get("/ledger", http.StatusOK, "no budget yet")

@@ -48,7 +48,7 @@ func serve(t *testing.T) (dir string, hub *coordinator.Hub) {
 	return dir, hub
 }
 
-// The test checks that orders over the socket return the same results as orders to the hub.
+// Orders over the socket return the same results as orders to the hub.
 func TestOrders(t *testing.T) {
 	dir, hub := serve(t)
 	remote, err := Dial(t.Context(), dir)
@@ -95,8 +95,8 @@ func TestOrders(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// The test checks that only the owner can use the socket, that Dial returns an error if no
-// coordinator runs, and that Listen replaces a socket that an earlier process left.
+// Only the owner can use the socket. Dial returns an error if no coordinator runs, and Listen
+// replaces a socket that an earlier process left.
 //
 //abuse:case P02 the socket is for the owner of the state directory
 func TestSocketIsForItsOwner(t *testing.T) {
@@ -118,7 +118,7 @@ func TestSocketIsForItsOwner(t *testing.T) {
 	}
 }
 
-// The test connects this process to itself. peerOf must return this process and its user.
+// This process connects to itself.
 func TestPeerOf(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	check(t, err)

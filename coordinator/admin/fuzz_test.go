@@ -35,8 +35,7 @@ func (clerk) Posterior(context.Context, string) (*session.Posterior, error) {
 }
 func (clerk) Bundle(context.Context, string, io.Writer) error { return errNo }
 
-// FuzzOrders sends arbitrary bytes to the handler of the socket. The handler must not panic or
-// allocate much memory.
+// FuzzOrders sends arbitrary bytes to the handler, which must not panic or allocate much memory.
 func FuzzOrders(f *testing.F) {
 	for _, path := range []string{pathFound, pathInvite, pathStatus, pathBegin, pathExclude, pathAbort, pathPosterior, pathBundle, "/v1/../v1/abort", "/"} {
 		f.Add("POST", path, []byte(`{"study":"plane","clients":["north"],"valid":1,"document":"aGk=","reason":"why"}`))

@@ -29,17 +29,16 @@ func textOf(lines *auditlog.Lines) (all []string) {
 	return all
 }
 
-// find returns the index of the first line with the event that contains each string in parts, or −1
-// if there is none.
+// find returns the index of the first line with the event that contains every string in parts, or
+// −1.
 func find(lines []string, event string, parts ...string) int {
 	return slices.IndexFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, event+" ") && !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })
 	})
 }
 
-// The test runs a daemon with an audit log, adds a study, lets a guest try to join with a wrong
-// token, and aborts the study. The log must contain the configuration, each order with its user, the
-// handshake with its address, the refusal, and the end. It must contain no token.
+// The audit log of a daemon must contain the configuration, each order with its user, the handshake
+// with its address, the refusal of a wrong token, and the end. It must contain no token.
 func TestAuditLogOfADaemon(t *testing.T) {
 	lines := &auditlog.Lines{}
 	r := start(t, Config{AuditTo: []audit.Sink{lines}})
@@ -79,10 +78,8 @@ func TestAuditLogOfADaemon(t *testing.T) {
 	}
 }
 
-// The test connects to a daemon behind a load balancer in four ways: with version 1 and with
-// version 2 of the PROXY protocol, without a header, and with a header from an address that does
-// not belong to a load balancer. The daemon must accept only the first two. The audit log must
-// contain the right address each time.
+// The daemon must accept only versions 1 and 2 of the PROXY protocol from a load balancer. The
+// audit log must contain the right address each time.
 func TestAddressBehindALoadBalancer(t *testing.T) {
 	v2 := "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c" + "\xc0\x00\x02\x07" + "\x7f\x00\x00\x01" + "\x10\x00" + "\x1d\x13" // 192.0.2.7:4096
 	for name, c := range map[string]struct {

@@ -70,8 +70,8 @@ type running struct {
 	stop             func() error
 }
 
-// If the configuration names no port, the coordinator must listen on the port in the invitations.
-// It must return an error if the invitations name different ports.
+// Without a configured port, the coordinator listens on the port in the invitations. It is an error
+// if they name different ports.
 func TestListensWhereItInvites(t *testing.T) {
 	got, err := invited(foundedAt(t, "hub.example.org:7777", "192.0.2.1:7777"))
 	if err != nil || got != ":7777" {
@@ -95,8 +95,8 @@ func foundedAt(t *testing.T, addresses ...string) []*coordinator.Study {
 	return hub.Studies()
 }
 
-// start starts a daemon with the configuration c on free ports and a new state directory, and waits
-// until clients can connect.
+// start starts a daemon on free ports and a new state directory, and waits until clients can
+// connect.
 func start(t *testing.T, c Config) *running {
 	t.Helper()
 	c.Dir = filepath.Join(t.TempDir(), "state")
@@ -141,8 +141,8 @@ func (r *running) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// guest adds a study with one client. It returns the client's invitation, and a connection with
-// which the client can redeem it.
+// guest adds a study with one client. It returns a connection on which the client can redeem its
+// invitation.
 func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	t.Helper()
 	i, invited := r.found(t)
@@ -168,9 +168,8 @@ func (r *running) found(t *testing.T) (i invitation.Invitation, text string) {
 	return i, founded.Invited[0].Text
 }
 
-// The test adds a study to a running daemon and checks that a client can join at once. It also
-// checks orders, health and metrics. The metrics must contain no client's name, and the log must
-// contain no invitation. The daemon must stop when its context ends.
+// A client can join a study at once after it is added to a running daemon. The metrics must contain
+// no client's name and the log no invitation. The daemon must stop when its context ends.
 func TestServe(t *testing.T) {
 	notified := notifications(t)
 	r := start(t, Config{})
@@ -210,8 +209,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The test counts events of each kind, and compares the coordinator's own metrics with a reviewed
-// list. It also checks that the health check fails if the store cannot be used.
+// The names of the coordinator's metrics must equal a reviewed list. The health check must fail if
+// the store cannot be used.
 func TestMetricsAndHealth(t *testing.T) {
 	m := newMetrics()
 	m.Began()
@@ -282,8 +281,7 @@ func TestMetricsAndHealth(t *testing.T) {
 	}
 }
 
-// notifications returns a channel that receives the messages that the daemon sends to the service
-// manager.
+// notifications returns the messages that the daemon sends to the service manager.
 func notifications(t *testing.T) <-chan string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "n")
@@ -327,7 +325,7 @@ func TestSecondDaemonIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that a second daemon on the same port fails and unlocks its state directory.
+// The second daemon must also unlock its state directory.
 func TestPortInUseIsRefused(t *testing.T) {
 	r := start(t, Config{})
 	dir := filepath.Join(t.TempDir(), "other")
@@ -339,8 +337,7 @@ func TestPortInUseIsRefused(t *testing.T) {
 	check(t, hub.Close())
 }
 
-// The daemon must serve pages if its configuration contains an address for them. It must refuse an
-// address that other machines can reach.
+// The daemon serves pages on the configured address, unless other machines can reach it.
 func TestPagesAreServed(t *testing.T) {
 	r := start(t, Config{Web: "127.0.0.1:0"})
 	if _, err := private.Read(filepath.Join(r.dir, web.LinkFile), 1<<10); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -100,8 +100,7 @@ func open(t *testing.T, change func(admin.API) admin.API) *operator {
 	return b
 }
 
-// want requests a page. It checks the status of the response, and that the page contains every
-// string in texts.
+// want requests a page, and checks the status and that the page contains every string in texts.
 func (b *operator) want(path string, status int, texts ...string) {
 	b.t.Helper()
 	a, err := b.Get(b.base + path)
@@ -119,8 +118,7 @@ func (b *operator) want(path string, status int, texts ...string) {
 	}
 }
 
-// The pages must show the content of the command coordinator status, and must escape text from the
-// study.
+// The pages show the content of the command coordinator status, and escape text from the study.
 func TestPagesOfAStudy(t *testing.T) {
 	b := open(t, func(a admin.API) admin.API { return a })
 	digest := b.hub.Studies()[0].Digest()
@@ -130,7 +128,7 @@ func TestPagesOfAStudy(t *testing.T) {
 	b.want("/studies/0000", http.StatusNotFound, "has no study")
 }
 
-// The bundle of a study is damaged. The page must show an error instead of a report.
+// The page must show an error instead of a report.
 func TestReportOfADamagedBundle(t *testing.T) {
 	b := open(t, func(a admin.API) admin.API { return ended{a} })
 	digest := b.hub.Studies()[0].Digest()

@@ -38,9 +38,8 @@ func stateOf(t *testing.T, st Study) []byte {
 	return b
 }
 
-// The test writes and reads bodies and states of every length. A new state must replace the
-// previous state and its file. A value must become visible only with the transaction that stores
-// it. If no transaction stores a value, the value's file must be removed at the next start.
+// A new state replaces the previous state and its file. A value becomes visible only with the
+// transaction that stores it. If none does, its file is removed at the next start.
 func TestLongValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
@@ -106,8 +105,8 @@ func TestLongValues(t *testing.T) {
 	}
 }
 
-// The test checks that the file of a value is removed after the transaction that deletes the
-// value, unless another value has the same bytes.
+// The file of a value is removed after the transaction that deletes the value, unless another value
+// has the same bytes.
 func TestFilesAreRemoved(t *testing.T) {
 	s := created(t, Options{Long: 10})
 	put := func(ask uint64, text string) {
@@ -252,8 +251,7 @@ func (f *brokenFile) Write(b []byte) (n int, err error) {
 
 func (f *brokenFile) Sync() error { return f.b.step(f.NewFile.Sync) }
 
-// The test checks that the first transaction that stores a long value raises the format version,
-// so that earlier programs refuse the store.
+// The first long value raises the format version, so that earlier programs refuse the store.
 func TestLongValuesRaiseFormat(t *testing.T) {
 	s := created(t, Options{})
 	for i, c := range []struct {
@@ -272,8 +270,7 @@ func TestLongValuesRaiseFormat(t *testing.T) {
 	}
 }
 
-// The test reads values that an earlier version of the program stored, and replaces a state from
-// that version.
+// Values and a state that an earlier version stored can be read and replaced.
 func TestLongValuesOfEarlierFormats(t *testing.T) {
 	for _, format := range []string{formatLong, formatSlots} {
 		s := created(t, Options{})

@@ -36,9 +36,8 @@ func small(t testing.TB) (dir string, good []byte) {
 	return dir, good
 }
 
-// The test changes a byte in the header of each page of the database file, or truncates the file.
-// Open must report the damage, or open the store with all its contents. The second case happens if
-// the changed page is unused.
+// Open must report a changed page header or a truncated file as damage. If the changed page is
+// unused, it must open the store with all its contents instead.
 //
 //abuse:case A15 a coordinator's file with a damaged page is refused
 func TestDamagedPageIsRefused(t *testing.T) {
@@ -71,8 +70,8 @@ func TestDamagedPageIsRefused(t *testing.T) {
 	}
 }
 
-// The test damages a page or truncates the file while the store is open. Every later transaction
-// must return ErrDamaged, and Close must succeed. Panics with another cause must not be caught.
+// Damage while the store is open makes every later transaction return ErrDamaged, and Close
+// succeed. Panics with another cause are not caught.
 func TestDamageWhileOpenIsReported(t *testing.T) {
 	dir, good := small(t)
 	said := 0

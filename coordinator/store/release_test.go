@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The test reads a body from any offset, for several divisions into pieces. Reading bytes that
-// have not arrived must return an error.
+// A body can be read from any offset, in whatever pieces it arrived. Reading bytes that have not
+// arrived is an error.
 func TestReadAnswer(t *testing.T) {
 	s := created(t, Options{})
 	random := rand.New(rand.NewPCG(1, 2))

@@ -43,7 +43,7 @@ func created(t *testing.T, o Options) *Store {
 	return s
 }
 
-// in runs f on the test's study in a transaction. The test fails if the transaction fails.
+// in runs f on the test's study in a transaction.
 func in(t testing.TB, s *Store, f func(st Study) error) {
 	t.Helper()
 	check(t, s.UpdateStudy(hash, f))
@@ -120,8 +120,7 @@ func TestFailedTransactionChangesNothing(t *testing.T) {
 }
 
 // A failed commit may have changed the file in memory but not on disk, so that a power failure
-// could undo the change. The test checks that the store writes the file again before it reads
-// from it.
+// could undo the change. The store must write the file again before it reads from it.
 func TestFileIsRewrittenAfterFailedCommit(t *testing.T) {
 	refused, full := errors.New("the sync failed"), errors.New("no space left on device")
 	var fails bool
@@ -180,8 +179,8 @@ func bodyOf(st Study, k ReleaseKey) ([]byte, error) {
 	return b, st.ReadAnswer(k, b, 0)
 }
 
-// The test checks that pieces form a body. When a plan is closed, the store must delete the pieces
-// and keep the envelopes of accepted answers.
+// Pieces form a body. When a plan is closed, the pieces are deleted and the envelopes of accepted
+// answers stay.
 func TestReleases(t *testing.T) {
 	s := created(t, Options{})
 	a, b, next := ReleaseKey{Ask: 1, Client: "a"}, ReleaseKey{Ask: 1, Client: "a-b"}, ReleaseKey{Ask: 2, Client: "a"}
@@ -264,8 +263,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// Another user may control a link, or a directory that is open to others. Open must refuse such
-// directories and files, and must create nothing at the target of a link.
+// Another user may control a link, or a directory that is open to others. Open must refuse them,
+// and must create nothing at the target of a link.
 //
 //abuse:case P06 linked or open to others: refused, and nothing is written at the target of a link
 func TestLinksAndOpenFilesAreRefused(t *testing.T) {
@@ -300,9 +299,9 @@ func TestLinksAndOpenFilesAreRefused(t *testing.T) {
 	}
 }
 
-// The test stores messages of different steps for one plan and client. The store must not confuse
-// these messages. When the plan is closed, only the envelopes of answers must stay. An earlier
-// version of the program must refuse the state.
+// The store must not confuse messages of different steps for one plan and client. When the plan is
+// closed, only the envelopes of answers stay. An earlier version of the program must refuse the
+// state.
 func TestMessagesOfSteps(t *testing.T) {
 	s := created(t, Options{})
 	all := func(st Study, ask uint64, step Step) (text string) {
