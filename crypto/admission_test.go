@@ -89,8 +89,8 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 	check(t, err)
 	north := newSite(t, read.Name, identity.Client)
 
-	// The client connects as a guest. It sends the token of its invitation, its roster entry and
-	// its request for a certificate. The coordinator admits it.
+	// The client connects as a guest and sends its invitation's token, its roster entry and its
+	// request for a certificate.
 	hubCertificate, err := authority.Issue(hub.request, hub.party, hub.identity.Public(), hub.tls.Pin(), today, end)
 	check(t, err)
 	hubCredentials, err := channel.NewCredentials(hub.party, hub.tls, authority.Certificate(), hubCertificate, today)

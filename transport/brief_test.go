@@ -19,9 +19,8 @@ func (d *desk) tell(body []byte) {
 	d.entries[len(d.entries)-1].Derived = true
 }
 
-// The test checks that the coordinator omits bodies only if it may. If a client sets Brief, the
-// coordinator must omit every body that the client can compute, unless the client requests the
-// body. A client without Brief, such as an older program, must receive all bodies.
+// If a client sets Brief, the coordinator omits every body that the client can compute, unless the
+// client requests it. Others, such as older programs, receive all bodies.
 func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	for name, poll := range map[string]time.Duration{"connected": 0, "polling": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -57,9 +56,8 @@ func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	}
 }
 
-// The test omits bodies in several ways, as a hostile coordinator could. The client may accept a
-// missing body only if it has set Brief, no piece of the body has arrived, and the message contains
-// no piece.
+// The client may accept a missing body only if it has set Brief, no piece of the body has arrived,
+// and the message contains no piece.
 func TestHostileOmission(t *testing.T) {
 	body := []byte("the body of an entry")
 	for name, c := range map[string]struct {

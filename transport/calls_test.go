@@ -68,8 +68,8 @@ func TestGuestJoins(t *testing.T) {
 	wantRefusal(t, err, Denied)
 }
 
-// The test checks that a client receives only a random number if the coordinator has an internal
-// error, and that the log contains the same number.
+// If the coordinator has an internal error, the client receives only a random number, which is also
+// in the log.
 //
 //abuse:case P20 a peer learns only a number
 func TestInternalErrorIsReportedAsAnIncident(t *testing.T) {

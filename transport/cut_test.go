@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 )
 
-// A saw cuts connections of a client. Connection i is cut after cuts[i] bytes, sent and received
-// together. If cuts[i] is −1 or does not exist, connection i is not cut.
+// A saw cuts connection i of a client after cuts[i] bytes, sent and received together, or never if
+// cuts[i] is −1 or does not exist.
 type saw struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	mu   sync.Mutex
@@ -96,8 +96,8 @@ func (s *saw) total() (n int) {
 	return n
 }
 
-// stride returns the distance in bytes between the tested cuts. It is usually more than 1,
-// because a test with a cut after every byte takes minutes.
+// stride returns the distance in bytes between the tested cuts. With a cut after every byte, the
+// test takes minutes.
 func stride() int {
 	switch {
 	case os.Getenv("FEDPVI_LONG") != "":
@@ -143,8 +143,8 @@ func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	everywhere(t, run)
 }
 
-// everywhere runs the function run many times. In each run, the connections of s are cut: the first
-// one after the next multiple of stride bytes, and the second one at another place.
+// everywhere runs run many times. The first connection is cut after the next multiple of stride
+// bytes, and the second at another place.
 func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	var all int // number of bytes without a cut
 	synctest.Test(t, func(t *testing.T) {
@@ -160,8 +160,7 @@ func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	}
 }
 
-// The test cuts the connection while an answer is sent. The client must not resend the bytes that
-// have arrived.
+// The client must not resend the bytes that have arrived.
 func TestReleaseContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -178,8 +177,7 @@ func TestReleaseContinuesAfterACut(t *testing.T) {
 	})
 }
 
-// The test cuts the connection while an entry is sent. The coordinator must not resend the bytes
-// that have arrived.
+// The coordinator must not resend the bytes that have arrived.
 func TestEntryContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -213,9 +211,8 @@ func TestWrongPinIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// The test checks that the client sends a short answer together with its offer, which saves a
-// round trip. If the answer is long or was received in part, the client must first wait for the
-// coordinator's response.
+// Sending a short answer with its offer saves a round trip. If the answer is long or was received
+// in part, the client must first wait for the coordinator's response.
 func TestShortReleaseComesWithItsOffer(t *testing.T) {
 	for size, want := range map[int]bool{1: true, sentWhole: true, sentWhole + 1: false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -77,8 +77,7 @@ func TestConnectionsOfAPartyAreLimited(t *testing.T) {
 	})
 }
 
-// The test opens more connections of a party than the limit. The newest connection must work,
-// because an older one may be dead.
+// Beyond the limit, the newest connection must work, because an older one may be dead.
 func TestNewestConnectionWins(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 1}}, ours)
 	config := w.config("north")
@@ -87,8 +86,8 @@ func TestNewestConnectionWins(t *testing.T) {
 	check(t, north.Approve(t.Context(), []byte("consent")))
 }
 
-// The test opens connections that send nothing. Each must count against the limit of its host
-// until the time limit for a handshake is over.
+// A connection that sends nothing counts against the limit of its host until the time for a
+// handshake is over.
 //
 //abuse:case A12 bounded for each host
 func TestConnectionsOfStrangersAreLimited(t *testing.T) {
@@ -129,8 +128,8 @@ func TestConnectionsOfGuestsAreLimited(t *testing.T) {
 	})
 }
 
-// The test checks that a party counts as connected from its handshake until it closes its
-// connection, even if it has not read all entries that the server has sent. Guests must not count.
+// A party counts as connected from its handshake until it closes its connection, even if it has not
+// read all entries. Guests do not count.
 func TestConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -186,7 +185,7 @@ func TestTotalConnectionsAreLimited(t *testing.T) {
 	}
 }
 
-// The test checks the limits that the documentation states. The tests of each limit use smaller ones.
+// These are the limits in the documentation. The tests of each limit use smaller ones.
 func TestUsualLimits(t *testing.T) {
 	if got, want := (Limits{}).withDefaults(), (Limits{Connections: 16384, Strangers: 256, PerParty: 4, Calls: 16}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -222,8 +221,8 @@ func TestObserverCounts(t *testing.T) {
 	}
 }
 
-// The test checks that the server calls Seen for a party while its connection is open, even if
-// the party only answers pings.
+// The server calls Seen for a party while its connection is open, even if the party only answers
+// pings.
 func TestPartyIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

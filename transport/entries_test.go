@@ -11,8 +11,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test compares the bytes that sendEntry sends with the protobuf encoding of the same
-// messages. A client must be able to assemble the entry from them, from any offset.
+// The bytes of sendEntry must be the protobuf encoding of the same messages, and a client must be
+// able to assemble the entry from them, from any offset.
 func TestFramesAreMessages(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {
@@ -66,8 +66,8 @@ func TestFramesAreMessages(t *testing.T) {
 	}
 }
 
-// The test checks that a body is hashed only once for all clients, that different bodies have
-// different hashes, and that old bodies are not kept.
+// A body is hashed once for all clients, different bodies have different hashes, and old bodies are
+// not kept.
 func TestBodiesAreHashedOnce(t *testing.T) {
 	var s hashes
 	first, second := []byte("outcome"), []byte("plan")
@@ -76,7 +76,7 @@ func TestBodiesAreHashedOnce(t *testing.T) {
 			t.Errorf("%q has the hash of another body", body)
 		}
 	}
-	s.held[1].sum[0]++ // corrupts a stored hash, so that only a new computation gives the right one
+	s.held[1].sum[0]++ // a wrong hash, so that only a new computation gives the right one
 	if h := s.hashed(first); h.Hash() == sha256.Sum256(first) {
 		t.Error("a body was hashed twice")
 	}

@@ -74,14 +74,13 @@ func (w wire) status() (codes.Code, error) {
 	}
 }
 
-// The test sends a small compressed message that would expand to 64 MiB. The server must refuse
-// it without decompressing it.
+// A small message that would expand to 64 MiB must be refused without decompression.
 //
 //abuse:case A12 not decompressed
 func TestCompressedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
-	// The function part compresses a part of an ApproveRequest with an envelope of 64 MiB. The
-	// whole request consists of 1 + 64 such parts, which gzip reads as one.
+	// part compresses a part of an ApproveRequest with an envelope of 64 MiB. The request consists
+	// of 1 + 64 such parts, which gzip reads as one.
 	part := func(plain []byte) []byte {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
@@ -116,8 +115,7 @@ func TestCompressedMessageIsRefused(t *testing.T) {
 	}
 }
 
-// The test sends an endless sequence of headers. The server must end the connection without storing
-// them.
+// The server must end the connection without storing the headers.
 //
 //abuse:case A12 not collected
 func TestEndlessHeaders(t *testing.T) {
@@ -149,8 +147,7 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// The test opens more concurrent calls on one connection than the limit permits. It checks that
-// the server refuses the last one.
+// The last of the concurrent calls on one connection is beyond the limit.
 //
 //abuse:case A12 bounded
 func TestCallsOfAConnectionAreLimited(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// stream encodes messages into one byte string. The function cut splits this string again.
+// stream encodes messages into one byte string, which cut splits again.
 func stream(t testing.TB, messages ...proto.Message) (all []byte) {
 	for _, m := range messages {
 		b, err := proto.Marshal(m)
@@ -104,8 +104,8 @@ func replay(a *assembly, all []byte) {
 	}
 }
 
-// A tape takes the place of a network stream in a call of Submit. It passes recorded messages to
-// the server and drops the server's responses.
+// A tape replaces the network stream in a call of Submit. It passes recorded messages to the server
+// and drops the responses.
 type tape struct {
 	wirepb.Study_SubmitServer
 	ctx  context.Context
@@ -124,7 +124,7 @@ func (p *tape) RecvMsg(m any) error {
 	return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b[:len(b)/2]), mem.SliceBuffer(b[len(b)/2:])}, m)
 }
 
-// submitted decodes b into m. It fails the test unless protobuf decodes b in the same way.
+// submitted decodes b into m, and checks that protobuf decodes b in the same way.
 func submitted(t *testing.T, m *submission, b []byte) {
 	t.Helper()
 	want := &wirepb.SubmitRequest{}
@@ -146,8 +146,8 @@ func submitted(t *testing.T, m *submission, b []byte) {
 	}
 }
 
-// FuzzRelease sends arbitrary messages from a client. The coordinator must receive the pieces of
-// an answer in order, and no more bytes than were offered.
+// FuzzRelease sends arbitrary messages from a client. The coordinator must receive the pieces of an
+// answer in order, and no more bytes than were offered.
 func FuzzRelease(f *testing.F) {
 	it := item([]byte("the body of a release"))
 	f.Add(stream(f, offer(it.Envelope, 21), piece(0, it.Body)))
@@ -187,8 +187,8 @@ func FuzzRelease(f *testing.F) {
 	})
 }
 
-// FuzzCalls calls the methods that take one request with arbitrary messages. Each call must
-// return a response or a refusal.
+// FuzzCalls calls the methods that take one request with arbitrary messages. Each call must return
+// a response or a refusal.
 func FuzzCalls(f *testing.F) {
 	for _, m := range []proto.Message{
 		wirepb.JoinRequest_builder{Token: []byte("token"), Entry: []byte("e"), Request: []byte("r")}.Build(),
@@ -233,8 +233,8 @@ func called[In, Out any, P interface {
 	return err
 }
 
-// FuzzRefusal decodes refusals from arbitrary responses of a coordinator. Each refusal must have
-// a known reason and printable text.
+// FuzzRefusal decodes arbitrary responses of a coordinator. Each refusal must have a known reason
+// and printable text.
 func FuzzRefusal(f *testing.F) {
 	good, err := proto.Marshal(status.Convert(refuse(Denied, "no").status()).Proto())
 	check(f, err)

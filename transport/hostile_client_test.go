@@ -144,8 +144,7 @@ func TestOffsetBehindAnEntry(t *testing.T) {
 	wantRefusal(t, wrapped(err), OutOfPlace)
 }
 
-// The test checks that the server ends a call whose caller has stopped sending, and a call whose
-// caller has stopped reading.
+// The server ends a call whose caller has stopped sending or reading.
 //
 //abuse:case A12 ended; the memory held for it is bounded
 func TestStalledCallEnds(t *testing.T) {
@@ -187,8 +186,7 @@ func TestStalledCallEnds(t *testing.T) {
 	})
 }
 
-// The test checks that a call may wait for an entry without a time limit, although it makes no
-// progress.
+// A call may wait for an entry without a time limit.
 func TestWaitingForAnEntryIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

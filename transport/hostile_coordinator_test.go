@@ -29,8 +29,8 @@ func more(data []byte) *wirepb.FollowResponse {
 	return wirepb.FollowResponse_builder{Piece: data}.Build()
 }
 
-// abridged returns the start message of an entry whose body is omitted. The message contains a
-// piece, which is not allowed.
+// abridged returns the start message of an entry whose body is omitted, with a piece, which is not
+// allowed.
 func abridged(number uint64, body, piece []byte) *wirepb.FollowResponse {
 	return changed(answer(number, body, 0, piece), func(s *wirepb.FollowResponse_Start) { s.SetBrief(true) })
 }
@@ -95,8 +95,7 @@ func TestHostileEntries(t *testing.T) {
 	}
 }
 
-// The test sends more bytes than announced. It checks that the client refuses the piece at once,
-// before it checks the hash.
+// The client must refuse a piece with too many bytes at once, before it checks the hash.
 func TestPieceBeyondTheEnd(t *testing.T) {
 	body := []byte("the body of an entry")
 	a := newAssembly(1, 100, false)
@@ -109,8 +108,7 @@ func TestPieceBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// The test cuts an entry, and sends different bytes on the next connection. The client must
-// refuse the entry.
+// An entry is cut, and different bytes arrive on the next connection.
 func TestEntryThatChangesBetweenConnections(t *testing.T) {
 	body := []byte("the body of an entry")
 	for name, change := range map[string]func(*wirepb.FollowResponse_Start){
@@ -164,8 +162,6 @@ func TestHostileAnswersToARelease(t *testing.T) {
 	}
 }
 
-// The test checks that the client refuses a protocol version that it does not support.
-//
 //abuse:case A11 refused by the client
 func TestVersionThatWasNotOffered(t *testing.T) {
 	for _, v := range []uint32{0, MaxVersion + 1, 1<<32 - 1} {
@@ -187,8 +183,7 @@ func TestRefusalIsPlainText(t *testing.T) {
 	}
 }
 
-// The test sends a refusal with an unknown reason. It checks that the client returns an error
-// that is not a Refusal.
+// An unknown reason is an error that is not a Refusal.
 func TestUnknownReason(t *testing.T) {
 	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse("whim", "no").status() }}
 	c := dialImpostor(t, i)

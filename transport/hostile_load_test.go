@@ -11,9 +11,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// begun opens a connection and starts calls of one method with raw HTTP/2 frames. Each call
-// announces a message of the maximum size. All calls together send as many bytes as the window of
-// the connection permits, and then stop. begun returns earlier if the server ends the connection.
+// begun starts calls of one method with raw HTTP/2 frames. Each call announces a message of the
+// maximum size, and all together send as much as the window of the connection permits. begun
+// returns earlier if the server ends the connection.
 func (w *world) begun(t *testing.T, c Config, method string, calls int) {
 	t.Helper()
 	f := w.wire(t, c).framer
@@ -33,9 +33,9 @@ func (w *world) begun(t *testing.T, c Config, method string, calls int) {
 	}
 }
 
-// The test starts a thousand calls that send as much as they can and never end. The server must
-// disconnect guests at once. The calls of a client must use no more memory than their flow-control
-// windows, and the server must continue to serve other clients.
+// A thousand calls send as much as they can and never end. The server must disconnect guests at
+// once. The calls of a client must use no more memory than their flow-control windows, and other
+// clients must still be served.
 //
 //abuse:case A12 a thousand such calls: guests hold 64 KiB a connection, parties their window; others are served
 func TestThousandEndlessCalls(t *testing.T) {
@@ -74,8 +74,7 @@ func TestThousandEndlessCalls(t *testing.T) {
 	}
 }
 
-// The test checks that hostOf returns the network of an IPv6 address, because one host can use
-// every address in its network.
+// hostOf returns the network of an IPv6 address, because one host can use every address in it.
 func TestHosts(t *testing.T) {
 	for text, want := range map[string]string{
 		"192.0.2.7:443":             "192.0.2.7",

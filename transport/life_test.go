@@ -18,8 +18,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// restart stops the server and starts another one for the same study. The new server supports
-// the given protocol versions.
+// restart replaces the server by one for the same study that supports the given protocol versions.
 func (w *world) restart(speaks versions) {
 	w.t.Helper()
 	w.close()
@@ -61,8 +60,8 @@ func TestClientSurvivesARestartOfTheCoordinator(t *testing.T) {
 	})
 }
 
-// The test checks that the metrics count a call of Follow that the client ends like a call that the
-// coordinator ends because the study is over.
+// The metrics count a call of Follow that the client ends like one that the coordinator ends
+// because the study is over.
 func TestFollowThatTheClientEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -99,8 +98,7 @@ func TestShutdownEndsWaitingCallsOnly(t *testing.T) {
 	})
 }
 
-// The test ends the context of a waiting call. It checks that the call ends and that the
-// connection stays open.
+// When the context of a waiting call ends, the call ends and the connection stays open.
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -169,8 +167,7 @@ func TestClosingEndsEverything(t *testing.T) {
 	})
 }
 
-// The test runs a client without a coordinator. The client must retry at growing intervals and
-// finally give up.
+// The client must retry at growing intervals and finally give up.
 func TestCoordinatorIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -201,8 +198,6 @@ func TestCoordinatorIsDown(t *testing.T) {
 	})
 }
 
-// The test calls a closed port, where the loopback interface refuses the connection. It checks
-// the error.
 func TestClosedPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -252,8 +247,8 @@ func TestVersionsOfTwoPrograms(t *testing.T) {
 	}
 }
 
-// The test updates the coordinator while a client is connected. The client must negotiate the
-// version again, or get a refusal if there is no common version.
+// When the coordinator is updated, a connected client must negotiate the version again, or get a
+// refusal if there is no common version.
 func TestVersionIsAgreedOnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, ServerConfig{}, versions{1, 1})

@@ -19,8 +19,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test connects clients that do not read. Each client must take as much memory as a flow-control
-// window, and not as much as a whole entry.
+// Each client that does not read must take as much memory as a flow-control window, and not as much
+// as a whole entry.
 //
 //abuse:case A12 a follower that does not read costs a window
 func TestMemoryOfStalledFollowers(t *testing.T) {
@@ -96,7 +96,7 @@ func sameTwice(t *testing.T) {
 }
 
 // BenchmarkFollowers sends entries of 1,000 parameters to many clients over loopback. It reports
-// the number of bytes on the connections for each byte of a body.
+// the bytes on the connections for each byte of a body.
 func BenchmarkFollowers(b *testing.B) {
 	for _, followers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(followers), func(b *testing.B) {
@@ -144,8 +144,8 @@ type sink struct{ Coordinator }
 func (*sink) Offer(context.Context, channel.Party, []byte, []byte) (int64, error) { return 0, nil }
 func (*sink) Write(context.Context, channel.Party, Hash, int64, []byte) error     { return nil }
 
-// BenchmarkWaiting reports the memory of an idle connection at both ends together. The
-// coordinator uses about half of it.
+// BenchmarkWaiting reports the memory of an idle connection at both ends. About half of it is the
+// coordinator's.
 func BenchmarkWaiting(b *testing.B) {
 	const followers = 200
 	before := heap()

@@ -30,8 +30,8 @@ var methods = append(slices.Collect(maps.Keys(permissions)),
 	"/",
 )
 
-// The test calls methods without sending a message. The server must refuse a caller without
-// permission before it reads a message.
+// The calls send no message: the server must refuse a caller without permission before it reads
+// one.
 //
 //abuse:case P04 the handler is not reached
 func TestGuestsMayOnlyJoinAndRenew(t *testing.T) {
@@ -106,8 +106,8 @@ func TestPeerOfAnotherStudy(t *testing.T) {
 	}
 }
 
-// The test removes a client from the roster. The client's next connection must be refused.
-// Coordinators also check every call.
+// The next connection of a client that left the roster must be refused. Coordinators also check
+// every call.
 //
 //abuse:case P13 refused at the next connection
 func TestPartyRemovedFromTheRoster(t *testing.T) {

@@ -11,9 +11,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces returns bytes from which a test can recognise the request: 64 bytes for each plan up to
-// the wanted one, or one byte for each of the wanted keys. If a release is wanted, the bytes also
-// depend on its hash.
+// Pieces returns bytes that identify the request: 64 bytes for each plan up to the wanted one, or
+// one byte for each of the wanted keys. Those of a release also depend on its hash.
 func (d *desk) Pieces(_ context.Context, peer channel.Party, of Wanted) (Pieces, error) {
 	defer d.called("Pieces", peer)()
 	var b []byte
@@ -70,8 +69,7 @@ func TestReleaseArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	})
 }
 
-// The test requests releases in invalid ways. If a writer fails, the call must end and return the
-// error of the writer.
+// If a writer fails, the call must end and return the error of the writer.
 func TestRequestsForReleases(t *testing.T) {
 	w := newWorld(t)
 	north := w.dial(w.config("north"))
@@ -129,8 +127,8 @@ func TestKeysConfirmationsAndComplaints(t *testing.T) {
 	wantRefusal(t, north.Confirm(t.Context(), make([]byte, MaxEnvelope+1)), Malformed)
 }
 
-// The test checks that a client refuses more or fewer bytes than it expects. It must also refuse a
-// message without bytes, because such messages could go on for ever.
+// A client refuses more or fewer bytes than it expects. It also refuses a message without bytes,
+// because such messages could go on for ever.
 //
 //abuse:case A12 a client accepts as many bytes of pieces as the cut has
 func TestHostilePieces(t *testing.T) {
@@ -156,8 +154,8 @@ func TestHostilePieces(t *testing.T) {
 	}
 }
 
-// The test checks that a client returns an error for pieces if the coordinator supports only
-// version 1. A coordinator of version 2 must refuse the new methods to a client of version 1.
+// If the coordinator supports only version 1, the client returns an error for pieces. A coordinator
+// of version 2 refuses the new methods to a client of version 1.
 func TestPiecesNeedVersion2(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{}, versions{1, 1})
 	_, err := w.dial(w.config("north")).Columns(t.Context(), 1, 64)

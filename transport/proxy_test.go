@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// A middleman is a test's proxy on this machine. It connects every client to the test's server, for
-// any address that the client asks for, and records this address.
+// A middleman is a proxy on this machine. It connects every client to the test's server, for any
+// address that the client asks for, and records this address.
 type middleman struct {
 	address string
 	asked   chan string
 }
 
-// newMiddleman starts a proxy. The function serve speaks the protocol of the proxy with a client,
-// and returns the address that the client asked for.
+// newMiddleman starts a proxy. serve speaks the protocol of the proxy with a client, and returns
+// the address that the client asked for.
 func newMiddleman(t *testing.T, w *world, serve func(net.Conn) (string, error)) *middleman {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +74,8 @@ func serveConnect(credentials string) func(c net.Conn) (string, error) {
 	}
 }
 
-// serveSOCKS acts as a SOCKS5 proxy (RFC 1928) without authentication, for addresses that are names.
+// serveSOCKS acts as a SOCKS5 proxy (RFC 1928) without authentication, for addresses that are
+// names.
 func serveSOCKS(c net.Conn) (string, error) {
 	b := make([]byte, 258)
 	if _, err := io.ReadFull(c, b[:2]); err != nil {
@@ -100,8 +101,7 @@ func serveSOCKS(c net.Conn) (string, error) {
 	return fmt.Sprintf("%s:%d", name[:n], binary.BigEndian.Uint16(name[n:])), nil
 }
 
-// The test calls a coordinator through each kind of proxy. The coordinator's name has no address
-// on this machine, so that only the proxy can have resolved it.
+// The coordinator's name has no address on this machine, so only the proxy can have resolved it.
 func TestCallsThroughProxies(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
@@ -129,8 +129,7 @@ func TestCallsThroughProxies(t *testing.T) {
 	}
 }
 
-// The test checks that the error for a refused connection names the proxy and the reason, and does
-// not reveal the password.
+// The error names the proxy and the reason, and does not reveal the password.
 func TestProxyRefuses(t *testing.T) {
 	m := newMiddleman(t, nil, serveConnect("Basic of somebody else"))
 	u, err := ParseProxy("http://alice:secret@" + m.address)
@@ -141,7 +140,6 @@ func TestProxyRefuses(t *testing.T) {
 	}
 }
 
-// The test cancels the context of a connection while the proxy does not answer.
 func TestProxyThatIsSilent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := newMiddleman(t, nil, func(c net.Conn) (string, error) {

@@ -30,7 +30,7 @@ func inVersion(ctx context.Context, version string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, version)
 }
 
-// refusalOf calls a method without sending a message. It returns the error of the call.
+// refusalOf returns the error of a call that sends no message.
 func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a caller with permission would wait for ever
 	defer cancel()
@@ -41,7 +41,7 @@ func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error 
 	return wrapped(stream.RecvMsg(&wirepb.Refusal{}))
 }
 
-// wrapped returns the refusal in err. If err contains no refusal, it returns err.
+// wrapped returns the refusal in err, or err if there is none.
 func wrapped(err error) error {
 	if r := refusalIn(err); r != nil {
 		return r
@@ -49,7 +49,7 @@ func wrapped(err error) error {
 	return err
 }
 
-// An impostor is a test server with the coordinator's keys. The test determines its responses.
+// An impostor is a server with the coordinator's keys and the test's responses.
 type impostor struct {
 	wirepb.UnimplementedStudyServer
 	version uint32

@@ -44,8 +44,7 @@ func (t *sentFrames) bytes() (all []byte) {
 	return all
 }
 
-// The test sends entries from disk and from memory, from several offsets. The messages must be
-// equal.
+// Entries from disk and from memory must give the same messages, from several offsets.
 func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {

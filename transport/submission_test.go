@@ -11,8 +11,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test decodes valid messages in unusual encodings, and compares the results with those of
-// protobuf.
+// Valid messages in unusual encodings must be decoded as by protobuf.
 func TestSubmissions(t *testing.T) {
 	an, other := offer([]byte("envelope"), 7), prompt([]byte("another"), 3, []byte("abc"))
 	first, second := piece(3, []byte("data")), piece(5, nil)
@@ -41,8 +40,7 @@ func TestSubmissions(t *testing.T) {
 	}
 }
 
-// The test checks that all pieces are received in one buffer, even if the connection splits a
-// message.
+// All pieces are received in one buffer, even if the connection splits a message.
 func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 	const size, pieces = 100_000, 50
 	b, err := proto.Marshal(piece(7, bytes.Repeat([]byte("x"), size)))

@@ -12,9 +12,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test compares the fields of all messages with a reviewed list. Only the encrypted body of
-// an answer, or the body of a deal or a share, is computed from records, and it has the same size
-// for all clients.
+// The fields of all messages must be in a reviewed list. Only the encrypted body of an answer, or
+// the body of a deal or a share, is computed from records, and it has the same size for all
+// clients.
 //
 //abuse:case A18 no message has a field for a loss, norm, count or time
 func TestFieldsAreTheReviewedOnes(t *testing.T) {

@@ -81,8 +81,8 @@ func (o *office) study(c Coordinator) Study {
 // pipe is the capacity in bytes of one direction of a connection.
 const pipe = 256 << 10
 
-// A world is a server in a test. It contains an office with the keys of a study, a desk as the
-// coordinator, and a listener in memory.
+// A world is a server with an office for the keys of a study, a desk as the coordinator, and a
+// listener in memory.
 type world struct {
 	*office
 	desk     *desk
@@ -145,8 +145,8 @@ func (w *world) dial(config Config) *Client {
 	return c
 }
 
-// A desk is a [Coordinator] for tests that stores everything in memory. For the desk, the envelope
-// of an answer is the hash of its body.
+// A desk is a [Coordinator] that stores everything in memory. For the desk, the envelope of an
+// answer is the hash of its body.
 type desk struct {
 	mu       sync.Mutex
 	entries  []Item
@@ -156,7 +156,7 @@ type desk struct {
 	err      error                    // error that Approve, Pieces, Confirm and Complain return
 	approved [][]byte
 	waits    int  // number of calls of Entry
-	prompt   bool // whether to accept a body that arrives with its offer; an older program does not
+	prompt   bool // accepts a body that arrives with its offer, unlike an older program
 }
 
 type upload struct {

@@ -65,8 +65,8 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 			return c
 		}
 	}
-	// pinned returns a configuration whose certificate differs from a valid one only as the function
-	// change has altered it. The key of the certificate is in the roster.
+	// pinned returns a configuration whose certificate is valid except for change. Its key is in
+	// the roster.
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) func() *tls.Config {
 		return func() *tls.Config {
 			leaf := leafOf(s.north.party)
@@ -163,8 +163,7 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		}, ErrPin},
 		{"TLS 1.2", changed(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 }), nil},
 		{"no post-quantum key exchange", changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} }), nil},
-		// This certificate comes from another authority. Its name is right and its key is pinned,
-		// so only the authority can cause a refusal.
+		// The name is right and the key is pinned, so only the authority can cause a refusal.
 		{"of another authority", pinned(other, func(*x509.Certificate) {}), nil},
 		{"under another name", pinned(s.authority, func(c *x509.Certificate) { c.DNSNames = []string{ServerName(Hash{2})} }), nil},
 		{"expired", pinned(s.authority, func(c *x509.Certificate) { c.NotAfter = today.Add(-time.Second) }), nil},
@@ -176,8 +175,7 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		server.VerifyConnection = nil
 		for name, client := range map[string]*tls.Config{"client": s.client().Config(), "join": Join(Hash{1}, shown, clock(today))} {
 			at, _ := connect(t, client, server)
-			// A guest does not know the authority, and checks the pin from the invitation
-			// instead. It therefore accepts a certificate of another authority.
+			// A guest does not know the authority, and checks the pin from the invitation instead.
 			if refused := tc.name != "of another authority" || name != "join"; (at.err != nil) != refused || tc.want != nil && name == "client" && !errors.Is(at.err, tc.want) {
 				t.Errorf("%s, %s: %v", tc.name, name, at.err)
 			}
@@ -200,8 +198,7 @@ func TestGuestsConnectOnlyWherePermitted(t *testing.T) {
 	if p, err := PeerOf(client.state); err != nil || p != s.hub.party {
 		t.Errorf("the guest sees %v, %v", p, err)
 	}
-	// The server also accepts a party with a certificate, but refuses a certificate whose holder
-	// is not in the roster.
+	// The server also accepts a party with a certificate, but only if the holder is in the roster.
 	if _, at := connect(t, s.client().Config(), server.Config()); at.err != nil {
 		t.Error("a party was refused by a server that permits guests:", at.err)
 	}

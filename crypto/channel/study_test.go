@@ -89,8 +89,8 @@ func (s *testStudy) server() Server { return Server{s.hubC, s.find, false, clock
 
 func (s *testStudy) client() Client { return Client{s.northC, s.find, clock(today)} }
 
-// shows returns a copy of the configuration c with a new key, and the pin of this key. The authority a
-// issues the certificate for the key from the template leaf.
+// shows returns a copy of the configuration c with a new key and a certificate that a issues from
+// the template leaf, and the pin of the key.
 func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*tls.Config, identity.Pin) {
 	t.Helper()
 	key, err := GenerateKey()

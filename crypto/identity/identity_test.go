@@ -41,9 +41,8 @@ const (
 		"57cb69ff77c5c7b305c6ff5dc6ebc6d850645311a26952457f255d43cbc32c06"
 )
 
-// The test compares a public key, its SHA-256, and a signature with values from Python's
-// cryptography package. The signature is of "fedpvi/v1/test", a zero byte and
-// SHA-256("message").
+// The values are from Python's cryptography package. The signature is of "fedpvi/v1/test", a zero
+// byte and SHA-256("message").
 func TestKnownSignature(t *testing.T) {
 	i := known()
 	signature := i.Sign(domain, []byte("message"))
@@ -98,8 +97,8 @@ func TestMalformedDomainsPanic(t *testing.T) {
 	}
 }
 
-// With a key of small order, the signature whose R is the neutral point and whose S is zero is valid
-// for many messages.
+// With a key of small order, the signature whose R is the neutral point and whose S is zero is
+// valid for many messages.
 func TestKeysOfSmallOrderAreRefused(t *testing.T) {
 	forged := [SignatureSize]byte{1}
 	if len(smallOrders) != 7 {

@@ -24,8 +24,8 @@ func count(n int) []byte {
 	return key
 }
 
-// known is a key file in version 1 of the format. Its third word was computed with Python's hashlib
-// and base64.
+// known is a key file in version 1 of the format. Its third word is from Python's hashlib and
+// base64.
 const known = "# for tests\n# and for nothing else\n" +
 	"fedpvi-test-key v1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8WoFfqttFWyw\n"
 

@@ -22,8 +22,8 @@ const pluginName = "fedpvitest"
 // usualFactor is the work factor of a passphrase outside of tests.
 var usualFactor int
 
-// TestMain runs the tests, or plays the age plugin that some of the tests start: if the name of the
-// program is that of the plugin, it acts as the plugin, with the key in the environment.
+// TestMain runs the tests, or acts as the age plugin that some tests start, if the program has its
+// name.
 func TestMain(m *testing.M) {
 	usualFactor, workFactor = workFactor, 4
 	if filepath.Base(os.Args[0]) == "age-plugin-"+pluginName {
@@ -57,7 +57,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// directory makes a state directory with three keys that are not encrypted, and returns their paths.
+// directory makes a state directory with three keys that are not encrypted, and returns their
+// paths.
 func directory(t *testing.T) (dir string, paths []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")
@@ -162,8 +163,8 @@ func TestFilesAreAgeFiles(t *testing.T) {
 	}
 }
 
-// At each change of a file, before or after it, every key must stay readable with the lock, and a
-// second call must complete the work.
+// Before and after each change of a file, every key must be readable with the lock, and a second
+// call must complete the work.
 func TestConversionSurvivesAKillAtEachWrite(t *testing.T) {
 	with := named(t, passphrase)
 	killed := errors.New("killed")
@@ -308,8 +309,9 @@ func TestEveryChangedByteOfAProtectedKeyIsDetected(t *testing.T) {
 	}
 }
 
-// A credential file belongs to the user of the unit, with mode 0400 in a directory of mode 0500, or to
-// root, with mode 0440 and an access control list. The group bits then show the mask of this list.
+// A credential file belongs to the user of the unit, with mode 0400 in a directory of mode 0500, or
+// to root, with mode 0440 and an access control list. The group bits then show the mask of this
+// list.
 func TestCredentialOfSystemd(t *testing.T) {
 	dir, _ := directory(t)
 	credentials := t.TempDir()

@@ -13,15 +13,15 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// renewal returns a renewal of the entry of p with a new TLS key and a new encryption key. The
-// identity stays the same.
+// renewal returns a renewal of the entry of p with new TLS and encryption keys and the same
+// identity.
 func renewal(t testing.TB, p party) Renewal {
 	t.Helper()
 	return Renew(p.Identity, study, p.entry, entryOf(t, p.Identity, string(p.entry.Name), p.entry.Role))
 }
 
-// rotated gives a party a new identity and new keys. It returns the party as it is afterwards, and
-// the renewal of its entry, signed by the identity of p.
+// rotated gives a party a new identity and new keys. It returns the new party, and the renewal that
+// the identity of p has signed.
 func rotated(t testing.TB, p party) (party, Renewal) {
 	t.Helper()
 	after := newParty(t, string(p.entry.Name), p.entry.Role)
@@ -69,8 +69,8 @@ func TestChangeOfARoster(t *testing.T) {
 	}
 }
 
-// The test makes changes that are not allowed: changes with another party's keys, with keys that
-// were replaced before, for another study, and for a revoked party.
+// Changes with another party's keys, with replaced keys, for another study, and for a revoked
+// party.
 //
 //abuse:case P10 a stolen identity that was replaced makes no further keys, and no party joins a roster
 func TestInvalidChangesAreRefused(t *testing.T) {
@@ -177,8 +177,8 @@ func FuzzParseChange(f *testing.F) {
 	})
 }
 
-// The test assembles a renewal, a change and the next version of the roster by hand, byte by byte,
-// as the documentation describes them. It checks the signature of the renewal with crypto/ed25519.
+// The bytes are assembled by hand from the documentation, and the signature is checked with
+// crypto/ed25519.
 func TestFormatOfAChange(t *testing.T) {
 	parties := newParties(t)
 	east := parties[2]

@@ -203,7 +203,7 @@ func TestInvalidRostersAreRefused(t *testing.T) {
 	}
 }
 
-// The test checks that New checks the number of entries before it verifies their signatures.
+// New checks the number of entries before it verifies their signatures.
 func TestPartiesAreCountedFirst(t *testing.T) {
 	_, err := New(study, make([]Entry, MaxParties+1))
 	if err == nil || !strings.Contains(err.Error(), "1025 parties, more than the limit of 1024") {
@@ -242,8 +242,7 @@ func unsorted(r Roster) []byte {
 	return r.Bytes()
 }
 
-// The test checks that a changed or shortened entry of a roster is refused, because the party has
-// signed its whole entry. It does not cover the rest of a roster, which only the coordinator signs.
+// The party has signed its whole entry. Only the coordinator signs the rest of a roster.
 func TestEveryChangedByteOfAnEntryIsDetected(t *testing.T) {
 	good := newParty(t, "north", identity.Client).entry.Bytes()
 	for at := range good {
@@ -273,8 +272,6 @@ func TestFalseNumberOfEntriesAllocatesNoMemory(t *testing.T) {
 	}
 }
 
-// The test checks that Parse reads a roster in version 1 of the format, and that Bytes returns
-// the same encoding.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/roster-v1.hex")
 	check(t, err)

@@ -155,7 +155,8 @@ func TestReadErrorIsReturned(t *testing.T) {
 	}
 }
 
-// The limits are on the live heap, and on all allocations: about one payload for each of two passes.
+// The limits are on the live heap, and on all allocations: about one payload for each of two
+// passes.
 func TestLongPayloadIsNotInMemory(t *testing.T) {
 	k := newKey(t)
 	const size = 16 << 20

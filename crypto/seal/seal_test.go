@@ -316,8 +316,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// inChunks checks that an unpacker gives the same result, want and wantErr, for the plaintext b in two
-// chunks. The first of the two is as short as possible.
+// inChunks checks that an unpacker gives the same result for b in two chunks, the first as short as
+// possible.
 func inChunks(t *testing.T, b, want []byte, wantErr error) {
 	t.Helper()
 	cut := len(b)

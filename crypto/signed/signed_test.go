@@ -71,8 +71,8 @@ func TestVerifyReturnsSignedMessage(t *testing.T) {
 	}
 }
 
-// The envelope is from Python's cryptography package. The seed of the identity consists of the bytes 0
-// to 31.
+// The envelope is from Python's cryptography package. The seed of the identity is the bytes 0 to
+// 31.
 func TestKnownEnvelope(t *testing.T) {
 	text, err := os.ReadFile("testdata/envelope-v1.hex")
 	check(t, err)

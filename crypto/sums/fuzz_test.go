@@ -9,9 +9,9 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// fixed makes a world of three clients that have exchanged their keys, and calls play with it. Every
-// process of the fuzz engine must make the same world. Package cryptotest needs a testing.T for a
-// seed, so fixed runs a test.
+// fixed makes a world of three clients that have exchanged their keys, and calls play with it.
+// Every process of the fuzz engine must make the same world. It runs a test, because package
+// cryptotest needs a testing.T for a seed.
 func fixed(f *testing.F, play func(w *world)) (w *world) {
 	f.Helper()
 	all := func(string, string) (bool, error) { return true, nil }
@@ -25,8 +25,8 @@ func fixed(f *testing.F, play func(w *world)) (w *world) {
 	return w
 }
 
-// fuzzWorld plays one plan of a study with three clients. It returns the study, the state of the first
-// client after each step, and the bodies of the entries.
+// fuzzWorld plays one plan of a study with three clients. It returns the study, the state of the
+// first client after each step, and the bodies of the entries.
 func fuzzWorld(f *testing.F) (w *world, states [][]byte, bodies map[transcript.Kind][]byte) {
 	bodies = map[transcript.Kind][]byte{}
 	w = fixed(f, func(w *world) { states = playPlan(w, bodies) })

@@ -29,7 +29,8 @@ func (w *world) copyOf(place int) *Client {
 	return c
 }
 
-// unchanged fails the test if the state of c differs from that of the client of w at the same place.
+// unchanged fails the test if the state of c differs from that of the client of w at the same
+// place.
 func (w *world) unchanged(c *Client, what string) {
 	w.t.Helper()
 	want, err := w.clients[c.place-1].MarshalBinary()
@@ -300,11 +301,11 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 	w.publish("outcome", 1, nil)
 	fork := w.copyOf(1)
 	w.publish("plan", 2, nil)
-	other := w.copyOf(2) // state of the second client before its deal, as if the client were restored from a backup
+	other := w.copyOf(2) // the second client before its deal, as if it were restored from a backup
 	for place := 1; place <= 4; place++ {
 		w.deal(place, []int64{1})
 	}
-	// The second client deals again, like a client whose directory was restored from a backup.
+	// The second client deals again, as if its directory had been restored from a backup.
 	again, err := other.Deal([]int64{1})
 	check(t, err)
 	// The first client has seen a different plan with this number.
@@ -347,7 +348,7 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 		}
 		w.deals = good
 	}
-	// A client must not confirm a cut that contains a deal in its name that it has not made.
+	// A client must not confirm a cut with a deal in its name that it has not made.
 	e, body := w.entries[len(w.entries)-1].entry(t), w.entries[len(w.entries)-1].body
 	check(t, other.Follow(e, body))
 	for _, dealer := range other.Unknown() {

@@ -42,7 +42,8 @@ func fromHex(t testing.TB, text string) []byte {
 	return b
 }
 
-// readKnown returns the federations in testdata/known.txt. rest holds the values of the other lines.
+// readKnown returns the federations in testdata/known.txt. rest holds the values of the other
+// lines.
 func readKnown(t testing.TB) (all []*known, rest map[string][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/known.txt")
@@ -95,7 +96,7 @@ func hashOf(text string, places ...byte) Hash {
 	return sha256.Sum256(append([]byte(text), places...))
 }
 
-// pairKeys returns a key for each client j: the one of the dealer and the holder that pair(j) names.
+// pairKeys returns a key for each client j, that of the dealer and holder in pair(j).
 func pairKeys(clients int, pair func(j byte) (dealer, holder byte)) []key {
 	keys := make([]key, clients)
 	for j := range keys {
@@ -178,7 +179,7 @@ func TestStreamSkipsWords(t *testing.T) {
 	}
 }
 
-// The words of a derived column do not depend on the sizes of the blocks in which they are read.
+// The words of a derived column do not depend on the blocks in which they are read.
 func TestStreamInBlocks(t *testing.T) {
 	d := dealing{hashOf("plan"), 1, hashOf("salt")}
 	whole, parts := make([]uint64, packed.Block), make([]uint64, packed.Block)

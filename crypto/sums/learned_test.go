@@ -11,10 +11,10 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// An adversary is the coordinator of four clients, acting together with the fourth client. It knows
-// all messages that the coordinator receives, and the state of the fourth client. From these it
-// forms linear equations for the secret numbers of the other three clients, and solves them. In
-// this study, each polynomial of the sharing is determined by two secrets and one random value.
+// An adversary is the coordinator of four clients together with the fourth client. It knows all
+// messages that the coordinator receives, and the state of the fourth client. From these it forms
+// linear equations for the secret numbers of the other three clients. Two secrets and one random
+// value determine each polynomial of the sharing.
 type adversary struct {
 	w      *world
 	e      *explorer
@@ -25,8 +25,8 @@ type adversary struct {
 // constants holds the public constants v_1 to v_4 for four clients (see package packed).
 var constants = []int64{-1, 4, -6, 4}
 
-// equations returns a linear equation for each word that the adversary can read: the coefficients of
-// the clients' random values, those of their secrets, and the word.
+// equations returns a linear equation for each word that the adversary can read: the coefficients
+// of the clients' random values, those of their secrets, and the word.
 func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	put := func(place int, dealers []int, word uint64) {
 		row, at := make([]uint64, 3+6+1), a.e.values(place)
@@ -51,7 +51,8 @@ func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	return rows
 }
 
-// learned returns the linear functions of the secrets that the adversary can compute, with their values.
+// learned returns the linear functions of the secrets that the adversary can compute, with their
+// values.
 func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	for _, row := range eliminate(a.equations(t), 3) {
 		functions = append(functions, row[3:])

@@ -7,15 +7,14 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// The model explores all runs of one plan in small federations. The coordinator and the last
-// clients are dishonest and act together. In every reachable state, linear algebra shows how much
-// they know about the vectors of the honest clients. They must know at most one sum, over at least
-// U_min clients, where U_min is the number of clients that are needed to open a sum.
-// TestClientsFollowTheModel shows that the clients of this package take the steps of the model and
-// no others.
+// The model explores all runs of one plan in small federations, in which the coordinator and the
+// last clients act together. In every reachable state, linear algebra shows how much they know
+// about the vectors of the honest clients. It must be at most one sum, over at least U_min clients
+// (the number needed to open a sum). TestClientsFollowTheModel shows that the clients of this
+// package take the steps of the model and no others.
 
-// A rules value describes a run of the model: the sizes of a federation, and the faults that are
-// planted in its honest clients.
+// A rules value has the sizes of a federation, and the faults that are planted in its honest
+// clients.
 type rules struct {
 	clients, corrupt, fewest int
 	packed                   int // number of secrets in a polynomial; 0 means clients − fewest + 1
@@ -33,7 +32,7 @@ type rules struct {
 
 const mostHonest = 4
 
-// A modelCut is a cut that contains the deals of all corrupt clients and of some honest clients.
+// A modelCut is a cut with the deals of all corrupt clients and of some honest clients.
 type modelCut struct {
 	plan   int // from 1
 	honest int // set of honest dealers, as bits
@@ -90,8 +89,8 @@ func (e *explorer) dealt(w *modelState, c modelCut) bool {
 	return true
 }
 
-// certified reports whether the coordinator has a certificate of a cut. All corrupt clients
-// confirm everything.
+// certified reports whether the coordinator has a certificate of a cut. Corrupt clients confirm
+// everything.
 func (e *explorer) certified(w *modelState, cut int) bool {
 	n := e.corrupt
 	for i := range e.honest {
@@ -176,8 +175,8 @@ func (e *explorer) explore() (states int, fault string) {
 	return len(seen), ""
 }
 
-// judge returns a fault unless the adversary knows at most one permitted sum, and the honest clients
-// have given shares for at most one cut.
+// judge returns a fault unless the adversary knows at most one permitted sum, and the honest
+// clients have given shares for at most one cut.
 func (e *explorer) judge(w *modelState) string {
 	var gave [mostHonest]uint32
 	all := uint32(0)
@@ -235,9 +234,9 @@ func (e *explorer) sums(row []uint64, set int) bool {
 	return true
 }
 
-// knowledge returns the linear functions of the honest clients' secrets whose values the adversary
-// can compute. It knows the columns that corrupt clients received, and the shares that honest
-// clients gave. A polynomial is determined by its secrets and by random values at further points.
+// knowledge returns the linear functions of the honest clients' secrets that the adversary can
+// compute from the columns of corrupt clients and the shares of honest clients. Secrets, and random
+// values at further points, determine a polynomial.
 func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	random := e.fewest - e.packed
 	before := e.honest * random // number of columns for random values; the columns for secrets follow
@@ -364,8 +363,8 @@ func TestModelFindsFaults(t *testing.T) {
 		"shares for another certified cut":    {with(func(m *rules) { m.sharesOther = true }), ""},
 		"packed as if all but t could answer": {with(func(m *rules) { m.packed = 2; m.unconfirmed = true }), "more than one sum is learned"},
 	} {
-		// In every run, shares for two cuts exist before they reveal something. Shares for two cuts
-		// are therefore a fault of their own only in the cases that expect this fault.
+		// In every run, there are shares for two cuts before they reveal anything, so they are a
+		// fault only in the cases that expect it.
 		c.m.honestShares = c.want != "honest clients share for two cuts"
 		if _, fault := newExplorer(c.m).explore(); fault != c.want {
 			t.Errorf("%s: %q, want %q", name, fault, c.want)
@@ -373,11 +372,11 @@ func TestModelFindsFaults(t *testing.T) {
 	}
 }
 
-// A liveState is the state of a plan in which all clients are honest. Its fields are sets of
-// clients.
+// A liveState is the state of a plan whose clients are all honest. Its fields are sets of clients.
 type liveState struct{ up, dealt, cut, confirmed, shared uint8 }
 
-// A plan must end if at least U_min clients stay, no matter when the others stop and deadlines pass.
+// A plan must end if at least U_min clients stay, no matter when the others stop and deadlines
+// pass.
 func TestModelEnds(t *testing.T) {
 	for _, c := range []struct{ clients, fewest int }{{3, 3}, {4, 3}, {4, 4}, {5, 4}, {6, 4}} {
 		if stuck := live(c.clients, c.fewest, false, false); stuck != nil {
@@ -392,9 +391,9 @@ func TestModelEnds(t *testing.T) {
 	}
 }
 
-// live returns a state in which no step is possible although the sum is not opened, or nil if there
-// is none. If all is true, a certificate needs the confirmations of all dealers in the cut. If
-// dealers is true, only dealers may confirm.
+// live returns a state in which no step is possible although the sum is not opened, or nil. If all
+// is true, a certificate needs the confirmations of all dealers in the cut. If dealers is true,
+// only dealers may confirm.
 func live(clients, fewest int, all, dealers bool) *liveState {
 	count := func(set uint8) int { return bits.OnesCount8(set) }
 	seen := map[liveState]bool{}
@@ -439,7 +438,7 @@ func live(clients, fewest int, all, dealers bool) *liveState {
 				push(gone)
 			}
 		}
-		if s.cut == 0 && count(s.dealt) >= fewest { // the coordinator makes the cut when all clients have dealt or the deadline has passed
+		if s.cut == 0 && count(s.dealt) >= fewest { // when all clients have dealt or the deadline has passed
 			next := s
 			next.cut = s.dealt
 			moved = true

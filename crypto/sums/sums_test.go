@@ -38,7 +38,7 @@ func some(r *rand.Rand, clients, n int) []int {
 	return places
 }
 
-// In each step of a plan, only the minimum number of clients act, which are drawn anew.
+// In each step of a plan, only the minimum number of clients act, drawn anew.
 func TestSumsAreOpened(t *testing.T) {
 	for _, c := range []struct{ clients, fewest, length int }{
 		{2, 2, 3}, {3, 3, 1}, {3, 3, 700}, {4, 3, 1}, {4, 3, 1001}, {5, 4, 2}, {7, 5, 11}, {10, 8, 100}, {9, 9, 33}, {12, 7, 50},

@@ -94,8 +94,8 @@ func makeWorld(t testing.TB, clients, fewest, length int) *world {
 	return w
 }
 
-// exchange makes all clients send their encrypted keys to the coordinator, and stores them in
-// w.keys. In [world.learn] a client decrypts the keys that others have sent to it.
+// exchange makes all clients send their encrypted keys to the coordinator, which keeps them in
+// w.keys for [world.learn].
 func (w *world) exchange() *world {
 	w.t.Helper()
 	for place, p := range w.clients {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFollow passes entries that the coordinator has signed to Follow. Follow must either
-// advance the chain by one valid entry or leave it unchanged.
+// FuzzFollow passes signed entries to Follow, which must either advance the chain by one valid
+// entry or leave it unchanged.
 //
 //abuse:case P01 an invalid entry leaves the chain unchanged and takes bounded memory
 func FuzzFollow(f *testing.F) {

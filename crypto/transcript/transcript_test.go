@@ -105,8 +105,7 @@ func TestChainFollowsATranscript(t *testing.T) {
 		if e.Number != uint64(n+1) || e.Previous != c.Position().Head || e.Hash != sha256.Sum256(i.envelope) || e.Body != BodyOf(i.body) {
 			t.Errorf("entry %d is %+v", n+1, e)
 		}
-		// After three entries, a chain that was moved to the stored position must continue in the
-		// same way.
+		// A chain that was moved to the stored position must continue in the same way.
 		if n == 3 {
 			other := f.follow(t, f.begin(), items[0]).At(c.Position())
 			if again, _, err := other.Follow(i.envelope, i.body); err != nil || again.Position() != next.Position() {
@@ -121,8 +120,8 @@ func TestChainFollowsATranscript(t *testing.T) {
 	}
 }
 
-// signs returns an item whose entry and body the coordinator has signed. If the function change is
-// not nil, it alters the header before the signature.
+// signs returns an item whose entry and body the coordinator has signed. change, if not nil, alters
+// the header before the signature.
 func signs(t *testing.T, f *federation, e Entry, body string, change func(h *signed.Header)) item {
 	t.Helper()
 	e.Body = BodyOf([]byte(body))
@@ -225,7 +224,7 @@ func TestMisplacedEntriesAreNotSigned(t *testing.T) {
 	}
 }
 
-// The test compares the encodings of version 1 with bytes made by Python's struct module.
+// The bytes are from Python's struct module.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/v1.txt")
 	check(t, err)

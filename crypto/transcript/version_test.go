@@ -10,8 +10,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// renews gives new keys to the party with the given name. It returns the party's new identity, and
-// a renewal that its previous identity, before, has signed.
+// renews gives new keys to the named party. It returns the new identity, and a renewal that the
+// previous identity, before, has signed.
 func renews(t *testing.T, c Chain, name identity.Name, before *identity.Identity) (*identity.Identity, roster.Renewal) {
 	t.Helper()
 	key, err := seal.Generate()
@@ -24,9 +24,9 @@ func renews(t *testing.T, c Chain, name identity.Name, before *identity.Identity
 	return after, roster.Renew(before, study, old, e)
 }
 
-// The test changes the roster twice: the coordinator and a client get new keys, and the client's
-// keys are revoked. It checks that signatures with old keys are refused, that no version can be left
-// out or repeated, and that an export has the same entries.
+// The coordinator and a client get new keys, and then the client's keys are revoked. Signatures
+// with old keys are refused, no version can be left out or repeated, and an export has the same
+// entries.
 //
 //abuse:case P10 after a new version of the roster the keys before it sign nothing, and no version is left out
 func TestVersionsOfTheRoster(t *testing.T) {

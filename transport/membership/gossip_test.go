@@ -99,8 +99,7 @@ func TestUnknownNodesAreIgnored(t *testing.T) {
 	}
 }
 
-// The test checks that no log and no packet contains the gossip key, and that no packet contains an
-// unencrypted name.
+// No log and no packet contains the gossip key, and no packet contains an unencrypted name.
 //
 //abuse:case A17 no log contains the gossip key, and packets are encrypted
 func TestKeyIsNotLogged(t *testing.T) {
@@ -141,8 +140,8 @@ func TestInvalidConfigurations(t *testing.T) {
 	}
 }
 
-// The test checks the result types of the methods of View. They may contain sightings and a
-// channel, but no number, Boolean or list of members that a program could use for a decision.
+// The methods of View may return sightings and a channel, but no number, Boolean or list of members
+// that a program could use for a decision.
 //
 //abuse:case A19 gossip yields no data for a decision
 func TestViewContainsTimesOnly(t *testing.T) {

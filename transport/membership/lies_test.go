@@ -36,7 +36,7 @@ func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	return list
 }
 
-// The test starts a node that sends more than its name and address. Other nodes must ignore it.
+// Other nodes ignore a node that sends more than its name and address.
 func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	for name, carries := range map[string][]byte{"one byte": {1}, "as much as there may be": make([]byte, memberlist.MetaMaxSize)} {
 		t.Run(name, func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	}
 }
 
-// The test replays packets of a dead node. The packets may make the node appear alive, but after
-// three minutes it must be missed again.
+// Replayed packets may make a dead node appear alive, but after three minutes it must be missed
+// again.
 func TestReplayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -83,8 +83,7 @@ func TestReplayedPackets(t *testing.T) {
 	})
 }
 
-// The test starts two nodes with the same name. The library must report a conflict, and messages
-// of the first node must still be accepted.
+// The library must report a conflict, and messages of the first node must still be accepted.
 func TestTwoNodesWithOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)

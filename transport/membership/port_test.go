@@ -36,8 +36,7 @@ func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *
 	return n, v
 }
 
-// Two studies use one gossip port of their coordinator. The test checks, over real sockets, that
-// a node receives no messages of the other study.
+// A node on a shared port must receive no messages of the other study.
 func TestStudiesShareAPort(t *testing.T) {
 	hub := listen(t)
 	other := sha256.Sum256([]byte("another"))
@@ -58,7 +57,7 @@ func TestStudiesShareAPort(t *testing.T) {
 	}
 }
 
-// The test checks that a closed node releases its label, and that its port stays open.
+// A closed node releases its label, and its port stays open.
 func TestLabelIsReleased(t *testing.T) {
 	p, view := listen(t), NewView(sites, time.Now)
 	for range 2 {
@@ -78,8 +77,8 @@ func TestInvalidAddresses(t *testing.T) {
 	}
 }
 
-// The test opens streams without a label, with an unknown label, and beyond the maximum number.
-// It checks that the port closes these streams at once.
+// The port closes streams without a label, with an unknown label, and beyond the maximum number at
+// once.
 func TestStreamsWithoutAStudy(t *testing.T) {
 	p := listen(t)
 	at(t, p, "north", study)
@@ -127,8 +126,8 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// The test sends packets that are too long, belong to no study, or exceed the queue. It checks
-// that the port drops them and does not block.
+// The port drops packets that are too long, belong to no study, or exceed the queue, and does not
+// block.
 func TestLostPackets(t *testing.T) {
 	p := listen(t)
 	o, err := p.outlet("label")

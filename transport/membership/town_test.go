@@ -17,8 +17,8 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// A town is a simulated network for tests. A packet without a receiver is lost. The town records
-// all packets and the logs of the nodes.
+// A town is a simulated network. A packet without a receiver is lost. The town records all packets
+// and the logs of the nodes.
 type town struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -34,8 +34,8 @@ type sent struct {
 	packet memberlist.Packet
 }
 
-// newTown returns an empty network for a test with simulated time. The cleanup waits for a
-// simulated minute, so that the nodes can end.
+// newTown returns an empty network with simulated time. The cleanup waits for a simulated minute,
+// so that the nodes can end.
 func newTown(t *testing.T) *town {
 	t.Cleanup(func() { pass(time.Minute) })
 	return &town{t: t, phones: map[string]*phone{}}

@@ -11,8 +11,8 @@ type naive struct {
 
 func number(x int) *big.Int { return big.NewInt(int64(x)) }
 
-// constant returns the public constant v_j for the place j = point, by its definition: the coefficient
-// of f(j) if f(M + 1) is interpolated from f(1) to f(M). For the point of a secret it returns 1.
+// constant returns the public constant v_j for j = point: the coefficient of f(j) if f(M + 1) is
+// interpolated from f(1) to f(M). For the point of a secret it returns 1.
 func (n naive) constant(point int) *big.Int {
 	if point > n.clients {
 		return number(1)

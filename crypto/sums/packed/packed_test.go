@@ -27,7 +27,7 @@ func words(t *rapid.T, n int, label string) []uint64 {
 	return rapid.SliceOfN(rapid.OneOf(edge, rapid.Uint64Range(0, field.P-1)), n, n).Draw(t, label)
 }
 
-// dealt makes a random deal. It returns the secrets, and all columns keyed by the place of the holder.
+// dealt makes a random deal. It returns the secrets, and all columns by the place of the holder.
 func dealt(t *rapid.T, s *Scheme, dealer, n int) (secrets [][]uint64, columns map[int][]uint64) {
 	columns = map[int][]uint64{}
 	var in [][]uint64
@@ -116,7 +116,7 @@ func equal(a, b [][]uint64) bool {
 	return slices.EqualFunc(a, b, func(x, y []uint64) bool { return slices.Equal(x, y) })
 }
 
-// The test compares the columns of one dealer, and the secrets computed from them, with [naive].
+// The columns of one dealer, and the secrets computed from them, must be those of [naive].
 func TestColumnsAreThoseOfTheNaiveImplementation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rules(t)
@@ -154,8 +154,8 @@ func TestColumnsAreThoseOfTheNaiveImplementation(t *testing.T) {
 }
 
 // For every set of Hidden holders, the test counts how often these holders get each tuple of words,
-// over all values of the derived columns. The counts must be the same for all secrets. The test
-// uses the second implementation with small primes.
+// over all values of the derived columns. The counts must be the same for all secrets. It uses the
+// second implementation with small primes.
 func TestHiddenColumnsSayNothing(t *testing.T) {
 	for _, c := range []struct {
 		clients, fewest int
