@@ -105,9 +105,8 @@ func TestHeldOutIsScored(t *testing.T) {
 }
 
 // In a bank of studies, the model with the column age must have the better score, because the
-// outcome depends on age. The estimated elpd must agree with the mean log density of all
-// records, up to its standard error: a fit with few parameters predicts them as well as held-out
-// records.
+// outcome depends on age. The estimated elpd must agree with the mean log density of all records,
+// up to its standard error: a fit with few parameters predicts them as well as held-out records.
 func TestHeldOutScoresOrderModels(t *testing.T) {
 	writeCompared(t)
 	const seeds = 6

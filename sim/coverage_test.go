@@ -7,10 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test runs the calibration study on 300 generated data sets. At ε = 1 and 3 the noise-aware
-// 90 % intervals must contain 87 to 93 % of the true coefficients, and at ε = 0.3 they must
-// contain 85 to 95 %. With five coefficients per data set the standard error is below .012. The
-// seeds are fixed.
+// On 300 generated data sets, the noise-aware 90 % intervals must contain 87 to 93 % of the true
+// coefficients at ε = 1 and 3, and 85 to 95 % at ε = 0.3. With five coefficients per data set the
+// standard error is below .012.
 func TestCoverageOfIntervals(t *testing.T) {
 	if !long() {
 		t.Skip("900 fits: set FEDPVI_LONG=1")

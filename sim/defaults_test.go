@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A defaultsCase is a data set with a study in experiments/defaults and a grid of settings. The
-// test compares the program's default settings with the best settings on the grid.
+// A defaultsCase is a data set with a study in experiments/defaults and a grid of settings, with
+// which the test compares the defaults.
 type defaultsCase struct {
 	name    string
 	seeds   int
@@ -32,10 +32,10 @@ var defaultsCases = []defaultsCase{
 	{"adult", 2, 3.12, []float64{100, 200}, []float64{0.5, 0.75, 1}, []float64{10, 20, 40}},
 }
 
-// The test checks that the default settings lose at most 1.5 % of accuracy on any data set, and 0.7
-// % on average, compared with the best settings on a grid. The best settings are chosen on the
-// held-out records. The environment variable DEFAULTS names the data sets to run; if it is empty,
-// all are run. The test prints the table in docs/use/defaults.md.
+// Compared with the best settings on a grid, the defaults may lose at most 1.5 % of accuracy on any
+// data set, and 0.7 % on average. The best settings are chosen on the held-out records. The
+// environment variable DEFAULTS names the data sets to run; if it is empty, all are run. The test
+// prints the table in docs/use/defaults.md.
 func TestDefaultsAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: an hour")
@@ -59,9 +59,9 @@ func TestDefaultsAgainstTuned(t *testing.T) {
 	}
 }
 
-// TestScoringAgainstTuned compares the default method with private gradient steps at the best of
-// twelve settings. It may lose at most 3 % of accuracy and 0.1 of log likelihood.
-// The test prints the table in docs/use/defaults.md.
+// Compared with private gradient steps at the best of twelve settings, the default method may lose
+// at most 3 % of accuracy and 0.1 of log likelihood. The test prints the table in
+// docs/use/defaults.md.
 func TestScoringAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: half a minute")
@@ -96,8 +96,8 @@ func newDefaultsGrid(t *testing.T, c defaultsCase) *defaultsGrid {
 	return &defaultsGrid{c, path, all}
 }
 
-// best returns the best accuracy on the grid, the best log likelihood on the grid, and the
-// settings with the best accuracy.
+// best returns the best accuracy and log likelihood on the grid, and the settings with the best
+// accuracy.
 func (g *defaultsGrid) best(t *testing.T, epsilon float64) (accuracy, log float64, at string) {
 	t.Helper()
 	log = math.Inf(-1)
@@ -119,7 +119,7 @@ func setting(key string, value float64) string {
 	return key + "=" + strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// play returns the mean accuracy and log likelihood over seeds. If a run fails, both are zero.
+// play returns the mean accuracy and log likelihood over seeds, or the worst values if a run fails.
 func (g *defaultsGrid) play(t *testing.T, epsilon float64, settings ...string) (accuracy, log float64) {
 	t.Helper()
 	st := load(t, g.path, append(settings, setting("privacy.epsilon", epsilon)))

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Ten clients at ε = 1 must predict nearly as well as a fit without privacy. The bounds are
-// about twice the gaps that were observed with several seeds.
+// Ten clients at ε = 1 must predict nearly as well as a fit without privacy. The bounds are about
+// twice the gaps that were observed with several seeds.
 func TestPrivateAdult(t *testing.T) {
 	slow(t)
 	st, path := experiment(t, "adult/private.toml", "inference.rounds=20")
@@ -21,8 +21,7 @@ func TestPrivateAdult(t *testing.T) {
 	checkNearPooled(t, r, 0.008, 0.02)
 }
 
-// checkNearPooled bounds the losses of accuracy and log likelihood against the fit without
-// privacy.
+// checkNearPooled bounds the losses of accuracy and log likelihood against the fit without privacy.
 func checkNearPooled(t *testing.T, r *Result, mostAccuracy, mostLikelihood float64) {
 	t.Helper()
 	accuracy := *r.NonPrivateTest.Accuracy - *r.Test.Accuracy

@@ -56,8 +56,7 @@ func (*gone) Read([]uint64, uint64) error                   { return errGone }
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errGone }
 func (g *gone) Close() error                                { g.closed++; return nil }
 
-// playOn runs a study with the given devices. It also returns the messages that the user would
-// see.
+// playOn runs a study with the given devices. It also returns the messages to the user.
 func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Override) (*Play, *Result, []string, error) {
 	t.Helper()
 	st := parse(t, "s.toml", deviceStudy, overrides...)

@@ -7,8 +7,7 @@ import (
 	"fedpvi/sim"
 )
 
-// This example runs a federation of a hundred practices without privacy. It finds the posterior of
-// the pooled records.
+// A federation of a hundred practices without privacy finds the posterior of the pooled records.
 func ExamplePlay_Run() {
 	path := "../experiments/demo/blood-pressure.toml"
 	study, err := sim.LoadStudy(path, append([]string{"simulation.clients=100", "federation.min_clients=90"}, sim.NonPrivate...))
@@ -39,7 +38,7 @@ func ExamplePlay_Run() {
 	// age:sex[m]        -0.02 ± 0.01, pooled  -0.02
 }
 
-// This example computes the cost of a study from its file, before any record is read.
+// The cost of a study follows from its file, before any record is read.
 func ExampleProtocol() {
 	study, err := sim.LoadStudy("../experiments/demo/blood-pressure.toml", nil)
 	if err != nil {

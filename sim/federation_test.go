@@ -36,8 +36,7 @@ var schedules = map[string][]string{
 	"asynchronous, decreasing": {"inference.schedule=asynchronous", "inference.damping=1.0", "inference.damping_schedule=harmonic"},
 }
 
-// Without privacy, the federation must find the pooled posterior with every schedule and
-// partition.
+// Without privacy, the federation must find the pooled posterior with every schedule and partition.
 func TestNonPrivateIsPooled(t *testing.T) {
 	slow(t)
 	for part, cut := range partitions {
@@ -68,8 +67,7 @@ func largestGap(r *Result) float64 {
 	return gap
 }
 
-// The mean-field posterior has the mean of the exact posterior and the diagonal of its
-// precision.
+// The mean-field posterior has the mean of the exact posterior and the diagonal of its precision.
 func TestDiagonalIsMeanField(t *testing.T) {
 	slow(t)
 	for _, factors := range []string{"exact", "tied"} {
@@ -217,8 +215,8 @@ func TestNoPromise(t *testing.T) {
 	}
 }
 
-// Over many seeds, the precision of the posterior must have the forecast sd. The clip is so
-// large that only the noise matters.
+// Over many seeds, the precision of the posterior must have the forecast sd. The clip is so large
+// that only the noise matters.
 func TestForecast(t *testing.T) {
 	slow(t)
 	for _, c := range []struct {
@@ -241,8 +239,8 @@ func TestForecast(t *testing.T) {
 			play := prepare(t, st, Options{StudyFile: path, Seed: seed})
 			run(t, play)
 			forecast = play.Federation.Protocol.Method().Forecast()
-			// The loop computes the fraction of the distance to the fixed point that remains after
-			// 40 damped rounds without noise.
+			// After the loop, rest is the fraction of the distance to the fixed point that remains
+			// after 40 damped rounds without noise.
 			rest := 1.0
 			for r := range 40 {
 				rest *= 1 - st.Inference.Damping.At(r+1)

@@ -16,16 +16,14 @@ import (
 )
 
 // hierarchical lists the formulas in pvi/formula/testdata with effects of groups, curves or ordered
-// steps. The test excludes them, because a normal approximation at the mode is far from their
-// posteriors.
+// steps. A normal approximation at the mode is far from their posteriors.
 var hierarchical = []string{"logit", "rate", "negbinomial", "cumulative-probit", "slopes", "correlated", "curve", "gamma"}
 
-// skewed lists the formulas whose posteriors for the made-up records are skewed. The test allows
-// their means to be further from the mode.
+// skewed lists the formulas with skewed posteriors for the made-up records, whose means may be
+// further from the mode.
 var skewed = []string{"zero-inflated-negbinomial", "truncated"}
 
-// The test checks, for every formula that is not hierarchical, that the fit without privacy to
-// made-up records is close to the normal approximation at the mode.
+// The fit without privacy to made-up records must be close to the normal approximation at the mode.
 func TestFitsOfFormulas(t *testing.T) {
 	if !long() {
 		t.Skip("takes minutes: set FEDPVI_LONG=1")

@@ -39,7 +39,7 @@ func checkPooled(t *testing.T, play *Play, within float64) (pooled []float64, co
 }
 
 // checkMode compares a pooled fit with a normal approximation at the mode. The means may differ by
-// at most apart, in units of the sd at the mode. The sds may differ by at most the fraction wider.
+// apart sds at the mode, and the sds by the fraction wider.
 func checkMode(t *testing.T, pooled []float64, cov *mat.SymDense, mode, sds []float64, apart, wider float64) {
 	t.Helper()
 	for i, m := range pooled {
@@ -89,8 +89,8 @@ func cohort(t *testing.T) []patient {
 }
 
 // relapse is the log posterior density of relapse.toml, written by hand. The first three parameters
-// are log hazards. Their prior has the sd 2.5 and the mean −2.95, which is minus the midpoint of
-// the range of log days, from log 1 to log 365.
+// are log hazards, whose prior has the sd 2.5 and the mean −2.95: minus the midpoint of the range
+// of log days, from log 1 to log 365.
 func relapse(all []patient) func(theta []float64) float64 {
 	return func(theta []float64) float64 {
 		lp := 0.
@@ -117,8 +117,8 @@ func relapse(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// pain is the log posterior density of pain.toml, written by hand. The distances between successive
-// cut points are parametrised by their logarithms.
+// pain is the log posterior density of pain.toml, written by hand. The parameters are the
+// logarithms of the distances between successive cut points.
 func pain(all []patient) func(theta []float64) float64 {
 	below := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	return func(theta []float64) float64 {
@@ -139,8 +139,8 @@ func pain(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// Without privacy, three clients must find the pooled posterior. Its mean and sds must be close
-// to the mode and curvature of a log density that is written by hand.
+// Without privacy, three clients must find the pooled posterior. Its mean and sds must be close to
+// the mode and curvature of a log density that is written by hand.
 func TestFormulaOfThreeClients(t *testing.T) {
 	slow(t)
 	all := cohort(t)

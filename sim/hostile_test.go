@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// hostileStudy is a study file of a regression with 120 records of three clients. Each test case
-// changes one setting or record to an unusual value.
+// hostileStudy is a regression with 120 records of three clients. Each test case changes one
+// setting or record to an unusual value.
 const hostileStudy = `
 study = { version = 1, name = "hostile" }
 model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "z"] }
@@ -42,8 +42,7 @@ func ordinary(i int) row {
 	return row{x, string("abc"[i%3]), y}
 }
 
-// playRows runs the study in source with the given overrides. The function of makes the record with
-// index i, from 0 to records − 1.
+// playRows runs the study in source with the given overrides and the records of(i).
 func playRows(t *testing.T, source string, records int, of func(i int) row, overrides ...study.Override) (*Result, error) {
 	t.Helper()
 	text := strings.Builder{}
@@ -70,7 +69,7 @@ func playRows(t *testing.T, source string, records int, of func(i int) row, over
 }
 
 // checkSpent checks that every site has made the planned number of releases, and that the ε in the
-// result r is at least their cost. If the study requests an ε, the result must not exceed it.
+// result is at least their cost and at most the ε of the study.
 func checkSpent(t *testing.T, play *Play, r *Result) {
 	t.Helper()
 	p := play.Federation.Protocol

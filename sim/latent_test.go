@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// overdispersed is the log posterior density of overdispersed.stan, written by hand. It
-// approximates the integral over a patient's latent by a sum over a fine grid.
+// overdispersed is the log posterior density of overdispersed.stan, written by hand. It integrates
+// over a patient's latent on a fine grid.
 func overdispersed(all []patient) func(theta []float64) float64 {
 	const step, points = .15, 81
 	return func(theta []float64) float64 {
@@ -30,8 +30,8 @@ func overdispersed(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// Without privacy, three clients must find the posterior of the pooled records. Its means must
-// be close to the mode of a density that is written by hand.
+// Without privacy, three clients must find the posterior of the pooled records. Its means must be
+// close to the mode of a density that is written by hand.
 func TestLatentsOfThreeClients(t *testing.T) {
 	slow(t)
 	const patients = 90

@@ -15,8 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// calibration returns the study of the calibration experiment with overrides, reduced to the
-// size of a test.
+// calibration returns the study of the calibration experiment with overrides, reduced to the size
+// of a test.
 func calibration(t *testing.T, overrides ...study.Override) *study.Study {
 	t.Helper()
 	path := filepath.Join("..", "experiments", "calibration", "simulated.toml")
@@ -108,8 +108,8 @@ func TestTruth(t *testing.T) {
 		t.Fatalf("%v, %v", p.Truth, err)
 	}
 	for i, truth := range p.Truth {
-		// In this study, the sds of the mean-field approximation are more than half of the
-		// posterior's sds. A bound of 8 mean-field sds is therefore at least 4 posterior sds.
+		// The sds of the mean-field approximation are more than half of the posterior's sds, so 8
+		// of them are at least 4 posterior sds.
 		if math.Abs(mean[i]-truth) > 8*math.Sqrt(cov.At(i, i)) {
 			t.Errorf("coefficient %d is %g, the fit is N(%g, %g)", i, truth, mean[i], cov.At(i, i))
 		}
@@ -128,9 +128,9 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// The test fits ten small data sets with five coefficients each. The one-step intervals must
-// contain the truth far more often than the intervals of q, and in at least 30 of the 50 cases. If
-// the true coverage is 80 %, they do so in fewer cases with probability 10⁻³. The seeds are fixed.
+// In ten small data sets with five coefficients each, the one-step intervals must contain the truth
+// far more often than those of q, and in at least 30 of the 50 cases. If the true coverage is 80 %,
+// they do so in fewer cases with probability 10⁻³.
 func TestNoiseAwareCoversMore(t *testing.T) {
 	var plain, aware float64
 	for seed := range uint64(10) {

@@ -58,8 +58,8 @@ func TestPartitionDealsEveryRecord(t *testing.T) {
 	})
 }
 
-// The test compares the shares of labels with the figures of the inference notes, section 1.5,
-// for 39,073 records and 10 clients.
+// The shares of labels are from the inference notes, section 1.5, for 39,073 records and 10
+// clients.
 func TestLabelSkew(t *testing.T) {
 	const n, clients, majority = 39_073, 10, .7607
 	for _, c := range []struct {

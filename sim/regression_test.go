@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// regressions has an example of each family of regressions. Its true coefficients are chosen so
-// that most outcomes are within the bounds of their column.
+// regressions has an example of each family of regressions. With its true coefficients, most
+// outcomes are within the bounds of their column.
 var regressions = map[string]struct {
 	model, outcome string
 	threshold      string // label threshold of a skewed partition; empty if the outcome has only two labels
@@ -128,8 +128,8 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 	}
 }
 
-// The records are sorted by outcome, so that those of each client span a narrow range. No
-// partition of a study does this, so the test passes the records directly.
+// The records are sorted by outcome, so that those of each client span a narrow range. No partition
+// of a study does this, so the test passes the records directly.
 func TestThreeSortedClients(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
 	c := castOf(t, st, "", 3)
@@ -186,10 +186,9 @@ func TestLaplaceIsPooled(t *testing.T) {
 	}
 }
 
-// The test checks the coverage of 90 % intervals in data sets with truths drawn from the prior. If
-// the intervals are correct, the share of n data sets whose interval contains the truth is outside
-// 0.9 ± 4·√(0.09/n) with probability below 1e-4. The bounds add 0.01, because the posterior is not
-// quite Gaussian.
+// The truths are drawn from the prior. If the 90 % intervals are correct, the share of n data sets
+// whose interval contains the truth is outside 0.9 ± 4·√(0.09/n) with probability below 1e-4. The
+// bounds add 0.01, because the posterior is not quite Gaussian.
 func TestRegressionsCover(t *testing.T) {
 	slow(t)
 	for family, c := range regressions {
@@ -257,10 +256,9 @@ func TestLatentStructure(t *testing.T) {
 	}
 }
 
-// The test fits the Adult data without privacy, pooled and with ten clients. It compares accuracy
-// and mean log likelihood on held-out records with the figures in the experiment notes. With public
-// bounds, the accuracy is about .8457 and the log likelihood −.3265. With the moments from the
-// papers, the accuracy is .8517.
+// The experiment notes have the accuracy and mean log likelihood on held-out records of Adult. With
+// public bounds, the accuracy is about .8457 and the log likelihood −.3265. With the moments from
+// the papers, the accuracy is .8517.
 func TestAdult(t *testing.T) {
 	type fitted struct {
 		file     string

@@ -14,8 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The charges for a client's releases must add up to the stated cost of each study, up to
-// rounding.
+// The charges for a client's releases must add up to the stated cost of each study, up to rounding.
 func TestIncrementsOfEveryExperiment(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "experiments", "*", "*.toml"))
 	if err != nil || len(paths) == 0 {
@@ -78,8 +77,8 @@ func compareIncrements(t *testing.T, path string, p *pvi.Protocol) {
 	}
 }
 
-// increments returns the events that a client's ledger is charged in a study, composed: first the
-// scale phase, then each release of the rounds, and then the last round.
+// increments returns the composition of all events that a client's ledger is charged: for the scale
+// phase, for each release of the rounds, and for the last round.
 func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
 	var sum accountant.Composed
 	for _, s := range p.Before() {
@@ -107,8 +106,8 @@ func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacenc
 	return sum, nil
 }
 
-// compareEvents fails the test unless two events have the same Rényi divergence of order 6. This
-// divergence is additive and fast to compute. Any two different events of these tests differ in it.
+// compareEvents fails the test unless two events have the same Rényi divergence of order 6. It is
+// additive and fast to compute, and different for any two different events of these tests.
 func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	t.Helper()
 	const order = 6
@@ -125,9 +124,8 @@ func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	}
 }
 
-// charged checks the charges of a client in the run of h. Composed, they must have the same Rényi
-// divergence as the cost of the whole study, for every observer and adjacency. For the first
-// observer and adjacency, they must also have the same ε.
+// charged checks that a client's charges in the run of h have the same Rényi divergence as the cost
+// of the whole study, for every observer and adjacency, and the same ε for the first.
 func (h *byteHouse) charged(p *pvi.Protocol) {
 	h.t.Helper()
 	views := p.Views()
@@ -177,8 +175,7 @@ func epsilonOf(t *testing.T, e accountant.Event, p *pvi.Protocol) float64 {
 	return epsilon.Upper
 }
 
-// The costs that a client reviews before it joins must be those of the study on its public
-// bounds.
+// The costs that a client reviews before it joins must be those of the study on its public bounds.
 func TestReviewedCosts(t *testing.T) {
 	st, _ := experiment(t, "standardise/poor-bounds.toml", "simulation.clients=3")
 	p, err := Protocol(st, 0)

@@ -182,8 +182,7 @@ func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	return bodies
 }
 
-// same runs a study twice: with a Federation, and with a byteHouse. It fails the test unless both
-// runs write the same transcript.
+// same checks that a Federation and a byteHouse write the same transcript of a study.
 func same(t *testing.T, st *study.Study, path string) {
 	t.Helper()
 	const seed = 5

@@ -13,10 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that a standardisation repairs poor bounds. The bounds in this study are a
-// hundred times too wide, so that without a standardisation the noise hides the posterior. A
+// The bounds in this study are a hundred times too wide, so that the noise hides the posterior. A
 // standardisation for a tenth of the same budget must bring the posterior to within 8 nats of the
-// pooled posterior. The test compares medians over the seeds 1 to 7.
+// pooled posterior, in the median over seven seeds.
 func TestPoorBounds(t *testing.T) {
 	slow(t)
 	median := func(settings ...string) float64 {
@@ -41,11 +40,10 @@ func TestPoorBounds(t *testing.T) {
 	}
 }
 
-// The test compares the mean and sd that the scale phase estimates for each column with those of
-// the records, clamped to the bounds of the last pass. The difference must be within the noise of
-// that pass. The bound for each of twelve numbers is 6 sds. With a random seed, a correct program
-// exceeds any of the bounds with probability 2·10⁻⁸. The cost to every observer must include the
-// scale phase.
+// The mean and sd that the scale phase estimates for each column must be those of the records,
+// clamped to the bounds of the last pass, up to the noise of that pass. The bound for each of
+// twelve numbers is 6 sds. With a random seed, a correct program exceeds any of the bounds with
+// probability 2·10⁻⁸. The cost to every observer must include the scale phase.
 func TestStandardisedRun(t *testing.T) {
 	slow(t)
 	for _, c := range []struct {
@@ -73,8 +71,8 @@ func TestStandardisedRun(t *testing.T) {
 		if len(r.Privacy.Views) != c.views || r.Privacy.ScaleReleases != 3 || r.Privacy.Epsilon > st.Privacy.Epsilon {
 			t.Errorf("%v: privacy %+v", c.settings, r.Privacy)
 		}
-		// The cost to every observer, in μ², must be the sum of the costs of the rounds and of
-		// the passes.
+		// The cost to every observer, in μ², must be the sum of the costs of the rounds and of the
+		// passes.
 		p := play.Federation.Protocol
 		for _, v := range r.Privacy.Views {
 			for _, view := range p.Views() {
@@ -97,9 +95,8 @@ func TestStandardisedRun(t *testing.T) {
 	}
 }
 
-// lastPass repeats the scale phase of a run, and fails the test unless the passes have the outcomes
-// in found. It returns the bounds of the columns in the last pass, and the clients with their
-// records.
+// lastPass repeats the scale phase of a run, whose passes must have the outcomes in found. It
+// returns the bounds of the columns in the last pass, and the clients with their records.
 func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation) ([]study.Bounds, []Holder) {
 	t.Helper()
 	c := castOf(t, st, path, st.Simulation.Seed)
@@ -142,9 +139,9 @@ func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 	return values
 }
 
-// checkFound compares the estimated mean and sd of a column with those of its values. The values of
-// each client are clamped to b, the column's bounds in the last pass, and mapped to [-1, 1]. If the
-// privacy unit is the client, every client has the same weight, and otherwise every record.
+// checkFound compares the estimated mean and sd of a column with those of its values, clamped to
+// its bounds b in the last pass and mapped to [-1, 1]. If the privacy unit is the client, every
+// client has the same weight, and otherwise every record.
 func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bounds, values [][]float64) {
 	t.Helper()
 	middle, half := (b.Low+b.High)/2, (b.High-b.Low)/2
@@ -205,8 +202,8 @@ func TestScaleNotes(t *testing.T) {
 	}
 }
 
-// The test checks that the plan of a study with a standardisation uses the public bounds, and
-// states the noise and the cost that the run will have.
+// The plan of a study with a standardisation uses the public bounds, and states the noise and the
+// cost that the run will have.
 func TestPlanOfStandardisation(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml")
 	planned, err := Protocol(st, 0)

@@ -9,8 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test runs a study whose privacy unit is the client and whose solver takes natural-gradient
-// steps. At a large ε, the posterior must be near the pooled fit without privacy. The cost to every
+// At a large ε, the posterior must be near the pooled fit without privacy. The cost to every
 // observer must equal its closed form.
 func TestClientsByNaturalGradient(t *testing.T) {
 	const clients, fewest, colluders = 200, 150, 10
@@ -37,9 +36,9 @@ func TestClientsByNaturalGradient(t *testing.T) {
 	}
 }
 
-// The test runs a study of two hundred clients in which the coordinator opens only sums of
-// gradients. The result must be near the fit of all records without privacy. The bounds are about
-// twice the gaps that were observed with several seeds.
+// With two hundred clients and opened sums of gradients, the result must be near the fit of all
+// records without privacy. The bounds are about twice the gaps that were observed with several
+// seeds.
 func TestSummedAdult(t *testing.T) {
 	slow(t)
 	st, path := experiment(t, "adult/summed.toml")

@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// adultRows reads the files of the Adult data set, independently of package shard. Each row has its
-// fields by column name.
+// adultRows reads the Adult data set independently of package shard. Each row has its fields by
+// column name.
 func adultRows(t *testing.T, path string, files []string) (rows []map[string]string) {
 	t.Helper()
 	for _, name := range files {
@@ -45,8 +45,7 @@ func adultRows(t *testing.T, path string, files []string) (rows []map[string]str
 	return rows
 }
 
-// An adultTruth is a number that was computed from the records. The function get finds the estimate
-// of this number in the tables.
+// An adultTruth is a number computed from the records, and get finds its estimate in the tables.
 type adultTruth struct {
 	of  float64
 	get func(*describe.Summary) describe.Value
@@ -100,8 +99,8 @@ func adultTruths(t *testing.T, rows []map[string]string, st *study.Study) (all [
 	return all
 }
 
-// The test checks, over 100 seeds, that between 87 and 94 % of the 90 % intervals in the tables of
-// Adult contain the numbers computed from the records. ε is .1, and there are ten clients.
+// Over 100 seeds, between 87 and 94 % of the 90 % intervals in the tables of Adult must contain the
+// numbers computed from the records. ε is .1, and there are ten clients.
 func TestTablesOfAdult(t *testing.T) {
 	if !long() {
 		t.Skip("a long test: set FEDPVI_LONG")

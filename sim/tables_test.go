@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that the tables of a simulated federation describe the records of all clients, up
-// to the noise. The cases differ in the messages that are opened and in the adjacency. The study
-// must cost no more than its ε.
+// The tables of a simulated federation describe the records of all clients, up to the noise, and
+// cost no more than the study's ε. The cases differ in the messages that are opened and in the
+// adjacency.
 func TestTables(t *testing.T) {
 	const text = `
 column = [
@@ -56,9 +56,8 @@ simulation = { clients = 3, synthetic.records_per_client = 2000 }
 	}
 }
 
-// The test runs a study without a model, which spends its whole budget on tables in one round. Over
-// the seeds, the 95 % intervals must contain the numbers computed from the records as often as they
-// claim.
+// A study without a model spends its whole budget on tables in one round. Over the seeds, the 95 %
+// intervals must contain the numbers computed from the records as often as they claim.
 func TestTablesAlone(t *testing.T) {
 	const text = `
 study = { version = 2, name = "alone" }

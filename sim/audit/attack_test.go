@@ -13,9 +13,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// shifted returns an attack on four Gaussian releases with sd 1. The means in the two worlds differ
-// by actual. The claim is that of a mechanism whose means differ by claimed, so it is false if
-// actual is larger.
+// shifted returns an attack on four Gaussian releases with sd 1 whose means in the two worlds
+// differ by actual. The claim is for a difference of claimed, so it is false if actual is larger.
 func shifted(actual, claimed float64) attack {
 	const releases = 4
 	return attack{
@@ -50,9 +49,8 @@ func TestAttackRefutesFalseClaims(t *testing.T) {
 	}
 }
 
-// The test checks that the linear statistic is optimal for distinguishing two Gaussians. An
-// attack on four releases with a shift of .5 must have the same success as an attack on one
-// Gaussian release with μ = .5·√4.
+// The linear statistic is optimal for Gaussians. Four releases with a shift of .5 must be as easy
+// to attack as one Gaussian release with μ = .5·√4.
 func TestLinearIsOptimal(t *testing.T) {
 	result, err := shifted(.5, .5).run(context.Background(), task{seed: 2, runs: 20_000, alpha: 1e-8})
 	check(t, err)
@@ -64,8 +62,7 @@ func TestLinearIsOptimal(t *testing.T) {
 	}
 }
 
-// The functions mixture and allocation return statistics that are log likelihood ratios. The test
-// compares them with ratios of densities that it computes directly.
+// The statistics of mixture and allocation are log likelihood ratios.
 func TestLikelihoodRatios(t *testing.T) {
 	normal := func(x, mean, sd float64) float64 { return math.Exp(-(x-mean)*(x-mean)/(2*sd*sd)) / sd }
 	x := []float64{.3, -1.2, 4, .8}
@@ -92,8 +89,8 @@ func TestLikelihoodRatios(t *testing.T) {
 	}
 }
 
-// The test checks that the trade-off curve computed from δ(ε) is above the exact curve of a
-// Gaussian release, and near it.
+// The trade-off curve computed from δ(ε) is above the exact curve of a Gaussian release, and near
+// it.
 func TestClaimedTradeOff(t *testing.T) {
 	c := newClaim(accountant.Gaussian{Sensitivity: 1, Sigma: 1, Adjacency: accountant.AddRemove})
 	curve, err := c.tradeOff(shownRates)
@@ -106,8 +103,7 @@ func TestClaimedTradeOff(t *testing.T) {
 	}
 }
 
-// The test checks that dependent draws and draws with a wrong distribution are detected, and
-// that correct draws are accepted.
+// Dependent draws and draws with a wrong distribution are detected, and correct draws are accepted.
 func TestNoises(t *testing.T) {
 	const alpha = 1e-6
 	for _, c := range []struct {
@@ -181,8 +177,7 @@ func TestNoises(t *testing.T) {
 	}
 }
 
-// The test checks that the pairs (i, i+step) of firsts are disjoint and within range, for positive
-// and negative steps.
+// The pairs (i, i+step) of firsts are disjoint and within range.
 func TestFirsts(t *testing.T) {
 	for n := range 20 {
 		for step := -n; step <= n; step++ {

@@ -40,7 +40,7 @@ func TestAuditHasNoFindings(t *testing.T) {
 		t.Errorf("%d of %d checks, passed %t", len(r.Checks), a.checks(), r.Passed)
 	}
 
-	// Runs of a part of the audit must give the same report with any number of goroutines.
+	// The report must not depend on the number of goroutines.
 	part := &Auditor{}
 	for i := 0; i < len(a.questions); i += 6 {
 		part.questions = append(part.questions, a.questions[i])
@@ -56,8 +56,8 @@ func TestAuditHasNoFindings(t *testing.T) {
 	}
 }
 
-// The test checks that the option Ahead makes the checks of one case run first, and that the report
-// still lists all checks in the usual order.
+// With Ahead the checks of one case run first, and the report still lists all checks in the usual
+// order.
 func TestOneCaseComesFirst(t *testing.T) {
 	var ran []string
 	ask := func(about string) question {

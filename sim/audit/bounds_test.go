@@ -19,9 +19,8 @@ func binomialTail(k, n int, p float64) float64 {
 	return s
 }
 
-// The test checks binomialLower by its definition: if a hit has the returned probability, the
-// probability of at least the observed number of hits is alpha. The test computes this probability
-// as a sum of binomial probabilities.
+// binomialLower is defined by this: if a hit has the returned probability, the probability of at
+// least the observed number of hits is alpha.
 func TestBinomialBounds(t *testing.T) {
 	for _, c := range []struct {
 		hits, n int
@@ -58,9 +57,8 @@ func TestBinomialP(t *testing.T) {
 	}
 }
 
-// The test checks that p-values are uniform under the null hypothesis. Of 4000 p-values, the share
-// below .05 has a standard error of .0035, so the limits [.033, .067] are five standard errors
-// away.
+// Under the null hypothesis, the share of 4000 p-values that are below .05 has a standard error of
+// .0035, so the limits [.033, .067] are five standard errors away.
 func TestPValuesAreUniform(t *testing.T) {
 	const repeats, n = 4000, 40
 	r := rand.New(rand.NewPCG(1, 1))
@@ -102,16 +100,15 @@ func TestChiSquareOfImpossibleCell(t *testing.T) {
 	if p := chiSquareP([]float64{120, 80}, []float64{120, 80}); p != 1 {
 		t.Errorf("one cell has p = %g", p)
 	}
-	// chiSquareP merges the last three cells, because each of them has an expected count below
-	// leastExpected. With the two remaining cells χ² is (120−100)²/100 + (80−100)²/100 = 8.
+	// chiSquareP merges the last three cells, because each has an expected count below
+	// leastExpected. The two remaining cells have χ² = (120−100)²/100 + (80−100)²/100 = 8.
 	want := distuv.ChiSquared{K: 1}.Survival(8)
 	if p := chiSquareP([]float64{120, 40, 30, 10}, []float64{100, 50, 50, 0.0001}); math.Abs(p-want) > 1e-4 {
 		t.Errorf("p = %g, want %g", p, want)
 	}
 }
 
-// The test compares stepDelta with the δ that the accountant computes independently, for three
-// events.
+// stepDelta must agree with the accountant.
 func TestStepDelta(t *testing.T) {
 	for _, c := range []struct {
 		event                   accountant.Event

@@ -14,8 +14,8 @@ import (
 )
 
 // A substitute is a device that replaces the gradients of a network by chosen vectors before the
-// clip. The audit then tests the clip, the product of matrices, the noise and the release. The
-// fields tamper and clips can add faults.
+// clip. The audit then tests the clip, the product of matrices, the noise and the release. tamper
+// and clips can add faults.
 type substitute struct {
 	*emulator.Device
 	vector func(v []float64, record uint32)
@@ -24,9 +24,8 @@ type substitute struct {
 	of     descent // the mechanism under audit
 }
 
-// The constants whose names begin with head are offsets of words in the device's memory for a
-// network with one pixel, one hidden unit and one latent dimension. Tests of package cuda check
-// them.
+// Constants whose names begin with head are offsets of words in the device's memory for a network
+// with one pixel, one hidden unit and one latent dimension. Tests of package cuda check them.
 const (
 	headBatches  = 8
 	headIn       = 13
@@ -34,13 +33,13 @@ const (
 	headCurrent  = 32
 	headWords    = 34
 	together     = 2  // smaller than some batches
-	mostInBatch  = 13 // largest batch; a list of this many 32-bit numbers and its length fills whole 64-bit words
+	mostInBatch  = 13 // largest batch; this many 32-bit numbers and the length fill whole 64-bit words
 	productSlots = 2 * 8 * 4
 )
 
 // slots states how each element of a test vector passes through the network: slot is the index of
-// the weight in whose gradient the element is released, and layer and column locate the derivative
-// that the test replaces by the element.
+// the weight whose gradient contains the element, and layer and column locate the derivative that
+// the test replaces by it.
 var slots = [descentDim]struct{ slot, layer, column int }{{16, 1, 0}, {17, 1, 1}, {0, 0, 0}, {32, 2, 0}}
 
 func (s *substitute) Write(memory uint64, words []uint64) error {
@@ -60,7 +59,7 @@ func (s *substitute) Launch(kernel string, blocks, threads, shared int, argument
 }
 
 // replace overwrites the derivatives in the device's memory, so that the gradient of each record in
-// the batch becomes the vector from s.vector.
+// the batch is the vector from s.vector.
 func (s *substitute) replace(memory uint64) error {
 	head, list := make([]uint64, headWords), make([]uint64, (mostInBatch+1)/2)
 	if err := s.Read(head, memory); err != nil {
@@ -145,12 +144,11 @@ func (m deviceProducts) play(released [][]float64, streams *dpmech.Streams, vect
 	return nil
 }
 
-// auditProducts runs the checks of an audit on sums that a device computes, and returns
-// descriptions of the checks that fail.
+// auditProducts audits sums that a device computes, and describes the checks that fail.
 func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, runs int) []string {
 	t.Helper()
 	d = d.onProducts(device)
-	const alpha = 1e-7 // small, because the test makes four checks in three cases and with five faults
+	const alpha = 1e-7 // because the test makes four checks in three cases and with five faults
 	return failures(t, task{seed, runs, alpha}, aboutNoise(d.name, d.quiet), lazily(d.name, d.attack))
 }
 
@@ -160,8 +158,7 @@ var productCases = []descent{
 	{"a device, products, poisson by the network, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 1, 0.5, accountant.ReplaceOne, 0, nil},
 }
 
-// The test checks that the releases of a product sum on a device satisfy the mechanism's claims.
-// On the emulator it would take a minute, so it runs in make test-cuda and not in make test.
+// The emulator would take a minute, so this runs in make test-cuda and not in make test.
 func TestAuditOfProductsOnACard(t *testing.T) {
 	for i, d := range productCases {
 		for _, finding := range d.auditProducts(t, &substitute{Device: new(emulator.Device), clips: true}, uint64(i+1), 200) {
@@ -170,8 +167,7 @@ func TestAuditOfProductsOnACard(t *testing.T) {
 	}
 }
 
-// The test makes a device deviate from its plan in several ways, such as less noise, and checks
-// that the audit finds each of them.
+// The audit must find each way in which a device deviates from its plan.
 func TestAuditFindsTamperingCard(t *testing.T) {
 	full, poisson := productCases[1], productCases[2]
 	var key []uint64 // noise key of the first plan

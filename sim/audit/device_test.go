@@ -31,8 +31,8 @@ type tamperer struct {
 	tamper func(t *tamperer, plan []uint64)
 }
 
-// The constants whose names end in Word are offsets of those words in a device's plan that tests
-// change. layerWords is the number of words that describe the layers of the noise sampler.
+// Constants whose names end in Word are offsets of words in a device's plan that tests change.
+// layerWords is the number of words that describe the layers of the noise sampler.
 const (
 	kindWord     = 0
 	recordsWord  = 1
@@ -54,9 +54,9 @@ func (t *tamperer) Write(memory uint64, words []uint64) error {
 	return t.Device.Write(memory, words)
 }
 
-// deviceSteps is a mechanism that computes its steps on a device. It uses a linear model in which
-// the gradient of a record equals its row: every outcome is 1, and q hardly moves, so that the
-// predictor stays 0 and the slope stays 1.
+// deviceSteps is a mechanism that computes its steps on a device. In its linear model the gradient
+// of a record equals its row: every outcome is 1, and q hardly moves, so that the predictor stays 0
+// and the slope stays 1.
 type deviceSteps struct {
 	*dpmech.SampledSum
 	device *tamperer
@@ -161,12 +161,11 @@ func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uin
 	}, nil
 }
 
-// audit runs the checks of an audit on steps that a device computes, and returns descriptions of
-// the checks that fail.
+// audit audits steps that a device computes, and describes the checks that fail.
 func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) []string {
 	t.Helper()
 	d = d.on(device)
-	const alpha = 1e-7 // small, because the test makes eight checks in four cases and with four faults
+	const alpha = 1e-7 // because the test makes eight checks in four cases and with four faults
 	frequencies := func(ctx context.Context, t task) (Check, error) {
 		next, err := d.deviceBatches(device, seed)
 		if err != nil {

@@ -17,10 +17,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test plays studies of many families and modes of release. No record of the declared domain
-// may make a computation panic, and every plan must get an answer that can be added up. If
-// FEDPVI_LONG is set, the test plays all combinations with a million records each. Otherwise it
-// plays a sample of the combinations with a few records.
+// No record of the declared domain may make a computation panic, and every plan must get an answer
+// that can be added up. If FEDPVI_LONG is set, the test plays all combinations with a million
+// records each, and otherwise a sample with a few records.
 func TestRecordsOfTheWholeDomain(t *testing.T) {
 	const file = 5000
 	many := os.Getenv("FEDPVI_LONG") != ""
@@ -58,12 +57,11 @@ func TestRecordsOfTheWholeDomain(t *testing.T) {
 	}
 }
 
-// answers plays a study in which the first client has a file of random rows from the whole domain.
-// It returns how many records were processed in all: the number of this client's records times the
-// number of its answers.
+// answers plays a study in which the first client has random rows from the whole domain. It returns
+// the number of this client's records times the number of its answers.
 func (c combination) answers(rows int, seed uint64) (int, error) {
 	if c.mode.keepsRows && !c.mode.scores() {
-		c.mode.inference += "\nsolver = \"svi\"\nsteps = 3" // test the release of parts with one solver only, because other modes test the other solvers
+		c.mode.inference += "\nsolver = \"svi\"\nsteps = 3" // with one solver only, because other modes test the other solvers
 	}
 	st, err := study.Parse("domain.toml", []byte(c.source()), set("federation.max_records", rows))
 	if err != nil {
@@ -98,8 +96,8 @@ func (c combination) answers(rows int, seed uint64) (int, error) {
 	return answerAll(server, sites, files[0].Len(), seed)
 }
 
-// answerAll runs a study in which all sites answer all plans. It returns the number of the first
-// site's answers, multiplied by records.
+// answerAll makes all sites answer all plans. It returns the number of the first site's answers,
+// multiplied by records.
 func answerAll(server *session.Server, sites []*session.Site, records int, seed uint64) (done int, err error) {
 	tell := func(e session.Entry) (err error) {
 		for _, site := range sites {

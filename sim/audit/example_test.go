@@ -7,8 +7,7 @@ import (
 	"fedpvi/sim/audit"
 )
 
-// This example runs an audit of the program, which should have no finding. It takes about ten
-// seconds, so tests do not run it.
+// The audit should have no finding. It takes about ten seconds, so tests do not run it.
 func ExampleAuditor_Run() {
 	auditor, err := audit.New()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/testing/geometric"
 )
 
-// The test runs the audit's checks of sums with noise that is not Gaussian. They must accept
-// correct noise, and must find noise that is too small and a cost that is too low.
+// The checks of sums accept correct noise that is not Gaussian, and find noise that is too small
+// and a cost that is too low.
 func TestOtherNoise(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -36,8 +36,8 @@ func TestOtherNoise(t *testing.T) {
 	}
 }
 
-// spoilt adds faults to a law. The noise is divided by divisor, and the cost is computed as if the
-// sensitivity were multiplied by charged.
+// spoilt divides the noise of a law by divisor, and multiplies the accounted sensitivity by
+// charged.
 type spoilt struct {
 	dpmech.Law
 	divisor int64

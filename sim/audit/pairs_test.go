@@ -7,8 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that the pairs of Pairs(false), which real processes play, together cover every
-// option of a study: each family, mode, privacy unit, adjacency, form of q and schedule.
+// The pairs that real processes play must together cover every option of a study.
 func TestPairsCoverTheGrid(t *testing.T) {
 	want := []string{"full q", "diagonal q", "tied factors", "exact factors", string(study.Synchronous), string(study.Sequential), string(study.Asynchronous)}
 	for _, f := range outcomeFamilies {

@@ -8,17 +8,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test attacks by guessing whether all four rows of a person are present. At ε = 0.5, 1 and 3,
-// the success must be below the claim of a study that protects persons, and above the claim of a
-// study that protects single rows.
+// The attack guesses whether all four rows of a person are present. Its success must be below the
+// claim of a study that protects persons, and above that of a study that protects single rows.
 func TestPersonIsHidden(t *testing.T) {
 	for _, c := range []personCase{{recordStudy, 0, nil}, {gradientStudy, 1, nil}} {
 		for _, epsilon := range []string{"0.5", "1.0", "3.0"} {
 			for _, ofPersons := range []bool{true, false} {
 				p, err := c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier"}, study.Override{Key: "privacy.epsilon", Value: epsilon})
 				check(t, err)
-				// Every run derives the protocol again. With a noise multiplier instead of ε, this
-				// needs no slow calibration of the noise.
+				// Every run derives the protocol again. A noise multiplier, unlike ε, needs no slow
+				// calibration.
 				multiplier := strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)
 				p, err = c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier", Value: multiplier})
 				check(t, err)

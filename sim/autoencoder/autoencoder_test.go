@@ -21,8 +21,7 @@ training = { records = 200, batch = 20, epochs = 3, step_size = 0.01, seed = 4 }
 privacy = { unit = "record", noise_multiplier = 1.5, clip = 2.0, delta = 1e-3 }
 `
 
-// idx returns an IDX file with n images of 6 by 5 pixels. Each image shows one vertical or one
-// horizontal bar.
+// idx returns an IDX file with n images of 6 by 5 pixels, each with a vertical or horizontal bar.
 func idx(n int) []byte {
 	b := binary.BigEndian.AppendUint32(nil, idxImages)
 	for _, x := range []int{n, 6, 5} {
@@ -131,9 +130,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The test computes three values of ε for d3p's experiment: the value in the d3p paper, the value
-// of d3p's function, and the proved value for batches of fixed size. Two independent accountants
-// give 0.535, 1.012 and 1.983.
+// The values are those of the d3p paper, of d3p's function, and the proved value for batches of
+// fixed size. Two independent accountants give 0.535, 1.012 and 1.983.
 func TestAccountingOfD3P(t *testing.T) {
 	spec, err := Load(filepath.Join("..", "..", "experiments", "d3p", "vae-mnist.toml"), nil)
 	if err != nil {

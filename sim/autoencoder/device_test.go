@@ -15,8 +15,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A card is an emulated device that fails after a given number of launches. It counts the bytes of
-// memory that are allocated and not yet freed.
+// A card is an emulated device that fails after a given number of launches. It counts the bytes
+// that are allocated and not yet freed.
 type card struct {
 	emulator.Device
 	launches, fails int
@@ -44,8 +44,7 @@ func (s socket) Take() ([]device.Device, error, error) { return []device.Device{
 func (s socket) Demanded() bool                        { return s.demanded }
 func (s socket) String() string                        { return "cuda:0" }
 
-// playOn runs the tiny experiment on a card. It returns the result and the messages that the
-// user would see.
+// playOn runs the tiny experiment on a card. It returns the result and the messages to the user.
 func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []string, err error) {
 	t.Helper()
 	spec, err := Load(filepath.Join(folder(t), "tiny.toml"), settings)
@@ -66,8 +65,8 @@ func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []
 	return result, said, err
 }
 
-// The test checks that a device and the CPU compute the same results. If the device fails, the CPU
-// must continue, or the run must return an error if the user requires the device.
+// A device and the CPU compute the same results. If the device fails, the CPU must continue, unless
+// the user requires the device.
 func TestDevice(t *testing.T) {
 	whole := new(card)
 	for _, settings := range [][]string{nil, {NonPrivate}} {
@@ -83,7 +82,7 @@ func TestDevice(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The device computes an epoch at a time. It fails in the second epoch, or in the self-test
-		// before the first epoch.
+		// before the first.
 		for _, fails := range []int{tried.launches + 7, 5} {
 			broken, said, err := playOn(t, socket{card: &card{fails: fails}}, settings...)
 			if err != nil {

@@ -25,8 +25,8 @@ func TestSpeedStep(t *testing.T) {
 	}
 }
 
-// The test checks that the JSON report contains the autoencoder's rates, and that the readable
-// report has a line for each measured machine.
+// The JSON report contains the autoencoder's rates, and the readable one has a line for each
+// measured machine.
 func TestSpeedReport(t *testing.T) {
 	r := &speed.Report{
 		Problem: "p", Processor: speed.Processor{Cores: 2, Steps: 7},

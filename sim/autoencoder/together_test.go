@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// The test checks that, for any expected size, fewer than one in 10^9 batches contain more records
-// than together returns. It uses the Poisson distribution, whose upper tail is heavier than that of
-// the binomial distribution.
+// Fewer than one in 10^9 batches may contain more records than together returns. The Poisson
+// distribution has a heavier upper tail than the binomial distribution.
 func TestFewBatchesAreLarger(t *testing.T) {
 	for batch := 1; batch <= 3600; batch++ {
 		s := &Spec{Batch: batch}

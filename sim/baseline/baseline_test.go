@@ -11,8 +11,7 @@ import (
 	"fedpvi/sim"
 )
 
-// play sets up a logistic regression with one coefficient, which is an intercept or the slope of
-// x.
+// play sets up a logistic regression with one coefficient, an intercept or the slope of x.
 func play(t *testing.T, n int, inference, privacy, baseline string) *sim.Play {
 	t.Helper()
 	text := fmt.Sprintf(`
@@ -51,9 +50,8 @@ synthetic.truth.x = 1.0
 	return p
 }
 
-// exact computes the mean and standard deviation of a tempered posterior by quadrature. The
-// tempered posterior bounds the log likelihood of each record below by −bound, and then raises the
-// likelihood to the power w.
+// exact computes the mean and standard deviation of a tempered posterior by quadrature. It bounds
+// the log likelihood of each record below by −bound, and then raises the likelihood to the power w.
 func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 	s := p.Federation.Shards[0]
 	var total, first, second float64
@@ -70,11 +68,10 @@ func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 	return mean, math.Sqrt(second/total - mean*mean)
 }
 
-// The test checks that, with little noise and small steps, the samples have the distribution of the
-// posterior. A chain of 20,000 steps with η = 0.02 at a precision Λ of about 10 has an
-// autocorrelation time of 2/(ηΛ) = 10 steps. Its last half is therefore as precise as 500
-// independent samples, whose mean has a standard error of .045 sds, and whose sd has a standard
-// error of 3.2 %. The bounds are four standard errors, plus 3 % for the step size.
+// A chain of 20,000 steps with η = 0.02 at a precision Λ of about 10 has an autocorrelation time of
+// 2/(ηΛ) = 10 steps. Its last half is as precise as 500 independent samples, whose mean has a
+// standard error of .045 sds and whose sd has one of 3.2 %. The bounds are four standard errors,
+// plus 3 % for the step size.
 func TestLangevinSamplesThePosterior(t *testing.T) {
 	p := play(t, 120, "steps = 20000\nstep_size = 0.02\nstep_decay = 1.0\naverage = 0.5", "noise_multiplier = 0.05\nclip = 1.0", "dp-sgld")
 	if _, err := Play(p, 3); err != nil {
@@ -88,11 +85,10 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 	}
 }
 
-// The test compares the variance of a chain's states with the exact variance. There is only one
-// record, whose effect is negligible, so the chain is an autoregression around the prior's mean
-// with coefficient 1 − η/2. Each step adds noise with variance η, or with η²/4 times the variance
-// of the noisy sums if that is larger. The average covers 10,000 steps. It is at least as precise
-// as 10,000·(η/2)/2 independent samples.
+// The effect of the only record is negligible, so the chain is an autoregression around the prior's
+// mean with coefficient 1 − η/2. Each step adds noise with variance η, or with η²/4 times the
+// variance of the noisy sums if that is larger. The average covers 10,000 steps, and is at least as
+// precise as 10,000·(η/2)/2 independent samples.
 func TestLangevinVariance(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
 		{1e-9, 0.2, 0.2},            // the privacy noise is negligible, so a step adds noise of variance η
@@ -124,9 +120,8 @@ func TestLangevinCost(t *testing.T) {
 	}
 }
 
-// The test computes the exact pure ε of one sample from the tempered posterior, for a parameter θ
-// with only two possible values and under both adjacencies. This ε must not exceed the ε for which
-// the power was chosen, and must come close to it.
+// For a parameter θ with two values, the exact pure ε of one sample from the tempered posterior
+// must not exceed the ε for which the power was chosen, and must come close to it.
 func TestWeight(t *testing.T) {
 	const epsilon, bound = 0.8, 3.0
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -134,8 +129,8 @@ func TestWeight(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var most float64
 		for range 20_000 {
-			// θ has two values, one of which is rare. prior combines the prior and the likelihood
-			// of all other records.
+			// θ has two values, one of them rare. prior combines the prior and the likelihood of
+			// all other records.
 			prior := []float64{r.Float64() * 1e-3, 1}
 			said := [2][2]float64{} // log likelihoods of the record and of its replacement, at both values of θ
 			for i := range said {
@@ -174,9 +169,8 @@ func ratio(prior []float64, said [2][2]float64, w float64) float64 {
 	return max(math.Abs(math.Log(p[0][0]/p[1][0])), math.Abs(math.Log(p[0][1]/p[1][1])))
 }
 
-// The test runs chains with 40 seeds and checks that their last states are samples of the
-// tempered posterior. The mean of 40 samples has a standard error of .16 sds, and their sd has a
-// standard error of 11 %. The bounds are four standard errors.
+// The last states of 40 chains must be samples of the tempered posterior. Their mean has a standard
+// error of .16 sds, and their sd has one of 11 %. The bounds are four standard errors.
 func TestOneSample(t *testing.T) {
 	p := play(t, 30, "", "epsilon = 0.5\nclip = 1.0", "one-posterior-sample")
 	mean, sd := exact(p, 0.5, 1)

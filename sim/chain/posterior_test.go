@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that Precision returns an error if the precision is not positive definite.
+// Precision returns an error if the precision is not positive definite.
 func TestPrecisionIsOfAConcavePosterior(t *testing.T) {
 	const sd = 2.0
 	m, err := fit.New(&study.Study{

@@ -28,8 +28,7 @@ func read(t *testing.T, file string) *draft.Dictionary {
 	return d
 }
 
-// The test compares the draft for each kind of dictionary with a file in testdata. A draft without
-// open choices must be a valid study.
+// The drafts must be those in testdata. A draft without open choices must be a valid study.
 func TestDrafts(t *testing.T) {
 	for _, c := range []struct {
 		file    string
@@ -98,8 +97,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// The fuzzer checks that, for any dictionary, the draft of every outcome is a valid study, has open
-// choices, or is refused.
+// For any dictionary, the draft of every outcome must be a valid study, have open choices, or be
+// refused.
 func FuzzDraft(f *testing.F) {
 	for _, file := range []string{"redcap.csv", "schema.json", "csvw.json", "made-up.csv"} {
 		b, err := os.ReadFile(filepath.Join("testdata", file))

@@ -77,9 +77,9 @@ func TestPrivateStepsInWords(t *testing.T) {
 	}
 }
 
-// If the releases are not equivalent to one Gaussian mechanism, the statement bounds the
-// attacker's success by ε and δ. The test hides a known μ, and checks that the bounds are not
-// below the exact values.
+// If the releases are not equivalent to one Gaussian mechanism, the statement bounds the attacker's
+// success by ε and δ. Here μ is known but hidden, and the bounds must not be below the exact
+// values.
 func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	_, promise := protocolOf(t, descentStudy)
 	if !(promise.Mu > 0) {

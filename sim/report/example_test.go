@@ -8,7 +8,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// This example prints the plan of a study, which states the cost before anything runs.
+// The plan of a study states the cost before anything runs.
 func ExamplePlan() {
 	study, err := sim.LoadStudy("../../experiments/linear/one-parameter.toml", nil)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"fedpvi/sim/audit"
 )
 
-// outside returns the texts of an SVG figure that reach beyond its left or right edge. It measures
-// each text in its own font.
+// outside returns the texts of an SVG figure that reach beyond its left or right edge.
 func outside(t *testing.T, svg string) (texts []string) {
 	t.Helper()
 	number := func(s string) vg.Length {

@@ -64,8 +64,7 @@ func TestDraws(t *testing.T) {
 			}
 		}
 	}
-	// The bounds are five standard errors. The mean of log q for two unit normals is −1 − log
-	// 2π.
+	// The bounds are five standard errors. The mean of log q for two unit normals is −1 − log 2π.
 	for i, want := range map[int][2]float64{0: {-1 - math.Log(2*math.Pi), 1}, 2: {1, 1}, 3: {-2, 1}} {
 		mean, sd := stat.MeanStdDev(column[i], nil)
 		if math.Abs(mean-want[0]) > 5*want[1]/math.Sqrt(n) || math.Abs(sd-want[1]) > 5*2*want[1]/math.Sqrt(n) {
@@ -230,8 +229,8 @@ func TestReserveLegend(t *testing.T) {
 	}
 }
 
-// A run without privacy must have no panel for ε, and a divergence of zero must not make the
-// axis linear.
+// A run without privacy must have no panel for ε, and a divergence of zero must not make the axis
+// linear.
 func TestRounds(t *testing.T) {
 	h := new(sim.History)
 	epsilon := 1.0
@@ -257,8 +256,8 @@ func TestRounds(t *testing.T) {
 	if figure, err = Rounds(h, gaussian.Full(3), target, false); err != nil || len(figure.Panels) != 2 {
 		t.Errorf("%d panels without a divergence, %v; want two", len(figure.Panels), err)
 	}
-	// The means of the standard normal q are 0, which is (0 + 8)/2 sds from the third mean of
-	// the target.
+	// The means of the standard normal q are 0, which is (0 + 8)/2 sds from the third mean of the
+	// target.
 	if top := figure.Panels[0]; math.Abs(math.Sinh(top.Y.Min)+1) > 1e-9 || math.Sinh(top.Y.Max) < 4 {
 		t.Errorf("distances from %g to %g, want from −1 to 4", math.Sinh(top.Y.Min), math.Sinh(top.Y.Max))
 	}

@@ -2,9 +2,8 @@ package report
 
 import "testing"
 
-// The test compares sizes with a table. The table was computed by hand from the formula in
-// docs/prove/secure-sums.md, which the tests of package sums check. Each row has the bytes of a
-// deal, of the columns and of the opening, rounded as in a plan.
+// The bytes of a deal, of the columns and of the opening were computed by hand from the formula in
+// docs/prove/secure-sums.md, which the tests of package sums check.
 func TestSizesOfSecure(t *testing.T) {
 	for _, c := range []struct {
 		clients, fewest, numbers, h int

@@ -15,8 +15,7 @@ import (
 	"fedpvi/sim"
 )
 
-// The test program also serves as the solver's program. It then answers as the environment variable
-// ANSWERS says.
+// The test program also serves as the solver's program, with the answers in ANSWERS.
 func TestMain(m *testing.M) {
 	answers := os.Getenv("ANSWERS")
 	if answers == "" {

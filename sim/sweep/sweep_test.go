@@ -59,7 +59,7 @@ x = "factors"
 y = "true_epsilon"
 `
 
-// folderWith returns a new folder with the given files. It returns the path of the file sweep.toml.
+// folderWith returns the path of the file sweep.toml in a new folder with the given files.
 func folderWith(t *testing.T, files map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -180,8 +180,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	if got := strings.Join(rows[0], " "); !strings.HasPrefix(got, "run clip factors seed kl ") {
 		t.Errorf("header %q", got)
 	}
-	// In the order of runs, the seed varies fastest, then the last axis, then the axis before
-	// it.
+	// In the order of runs, the seed varies fastest, then the last axis, then the axis before it.
 	if got := strings.Join(rows[4][:4], "|"); got != "4|1|published|1" {
 		t.Errorf("the fourth run is %q", got)
 	}
@@ -206,8 +205,7 @@ func TestFirstSeed(t *testing.T) {
 	}
 }
 
-// A sweep that was stopped, even in the middle of a row, must end with the files of a whole
-// sweep.
+// A sweep that was stopped, even in the middle of a row, must end with the files of a whole sweep.
 func TestResume(t *testing.T) {
 	spec := load(t, small)
 	want := complete(t, filepath.Join(t.TempDir(), "whole"), spec, 1)
@@ -353,8 +351,8 @@ y = "epsilon"
 	}
 }
 
-// standIns creates empty files in place of public data sets. Checking a sweep computes their hashes
-// but does not parse them.
+// standIns creates empty files in place of public data sets, because checking a sweep only computes
+// their hashes.
 func standIns(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// One of twelve settings multiplies the default clip and step size by 1. Its scores must be
-// those of the study that sets neither.
+// One of twelve settings multiplies the default clip and step size by 1. Its scores must be those
+// of the study that sets neither.
 func TestGrid(t *testing.T) {
 	cell := find(t, "family=logistic,records=400,coefficients=3,unit=record,clients<=10")
 	out := filepath.Join(t.TempDir(), "grid")

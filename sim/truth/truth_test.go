@@ -39,8 +39,7 @@ func find(t *testing.T, selection string) *Cell {
 	return &selected(t, selection)[0]
 }
 
-// The test checks that the design contains every pair of levels that occurs in some valid cell, and
-// no cell twice. It finds these pairs by enumerating all valid cells.
+// The design contains every pair of levels that occurs in some valid cell, and no cell twice.
 func TestEveryPairOccurs(t *testing.T) {
 	checkPairs(t, fmt.Sprintf("1-%d", size), factors, size)
 	first := size + 2*len(sets) + 1
@@ -227,9 +226,8 @@ func pooledOf(t *testing.T, m *fit.Model, clients []*solver.Regression) *pooled 
 	return f
 }
 
-// The test checks that the gradient of the log posterior is zero at the mode, for every family and
-// where steps of Fisher scoring overshoot: with seed 10026 the curvature of the dispersion is nearly
-// twice its information.
+// The gradient of the log posterior is zero at the mode, even where steps of Fisher scoring
+// overshoot: with seed 10026 the curvature of the dispersion is nearly twice its information.
 func TestPooledIsTheMode(t *testing.T) {
 	check := func(c *Cell, seed uint64) {
 		m, clients, _ := regressions(t, c, seed)
@@ -251,8 +249,8 @@ func TestPooledIsTheMode(t *testing.T) {
 	check(find(t, "1"), 10026)
 }
 
-// The ideal must be the pooled posterior without noise, and the prior with very large noise.
-// With one coordinate and a weak prior, it is the pooled variance plus that of the release.
+// The ideal must be the pooled posterior without noise, and the prior with very large noise. With
+// one coordinate and a weak prior, it is the pooled variance plus that of the release.
 func TestIdeal(t *testing.T) {
 	m, clients, _ := regressions(t, find(t, "family=logistic,records<=2000,coefficients<=10"), 1)
 	f := pooledOf(t, m, clients)
@@ -364,8 +362,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// In a few cheap cells, 90 % intervals must hold at least 85 % of the pooled posterior on
-// average, and no prediction may be worse than the prior's.
+// In a few cheap cells, 90 % intervals must hold at least 85 % of the pooled posterior on average,
+// and no prediction may be worse than the prior's.
 func TestBank(t *testing.T) {
 	cells := selected(t, "records=2000,coefficients<=10,unit=record,family!=poisson-overdispersed")
 	var outcomes []Outcome

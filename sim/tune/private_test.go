@@ -43,8 +43,7 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// The ε must be that of a composition of all steps of all runs and of the scores, which the test
-// computes by itself.
+// The ε must be that of a composition of all steps of all runs and of the scores.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
@@ -90,8 +89,7 @@ func TestSelectionOfSampledRuns(t *testing.T) {
 	}
 }
 
-// With a large ε the better candidate must be chosen at any position, and with a tiny ε at
-// random.
+// With a large ε the better candidate must be chosen at any position, and with a tiny ε at random.
 func TestSelectionChooses(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	sgd := []string{"inference.optimiser=sgd", "inference.step_size=1e-9", "privacy.epsilon=100"}
@@ -103,8 +101,7 @@ func TestSelectionChooses(t *testing.T) {
 			t.Errorf("seed %d: steps of nothing were chosen before others", seed)
 		}
 	}
-	// If both candidates are equally likely, all eight choices are the same with probability
-	// 2⁻⁷.
+	// If both candidates are equally likely, all eight choices are the same with probability 2⁻⁷.
 	chosen := map[int]int{}
 	for seed := range uint64(8) {
 		chosen[choose(t, SelectionOptions{Study: path, Seed: seed, Settings: []string{"privacy.epsilon=0.01"}, Candidates: []string{"inference.step_size=1e-9"}}).Candidate]++
@@ -125,7 +122,8 @@ func TestSelectionIsDeterministic(t *testing.T) {
 	}
 }
 
-// differentResults returns a result for each candidate. The posteriors differ, and so do the scores.
+// differentResults returns a result for each candidate. The posteriors differ, and so do the
+// scores.
 func differentResults(s *Selection) (results []*sim.Result) {
 	for k, p := range s.protocols {
 		natural := slices.Clone(p.Prior())
@@ -196,8 +194,7 @@ func TestScoresOfRecordThatPanics(t *testing.T) {
 	}
 }
 
-// Removing a record must change the sum by at most the clip, even if scores are huge or
-// infinite.
+// Removing a record must change the sum by at most the clip, even if scores are huge or infinite.
 func TestScoreSensitivity(t *testing.T) {
 	m, err := newScores(3, 1, &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}, Federation: study.Federation{MaxRecords: 100}}, 1)
 	if err != nil {

@@ -123,7 +123,7 @@ func TestSearchRefusals(t *testing.T) {
 	}
 }
 
-// The test checks that drawn candidates fill the search space and stay within it.
+// Drawn candidates must fill the search space and stay within it.
 func TestCandidates(t *testing.T) {
 	s, err := New(Options{Study: writeStudy(t, madeUp), Score: LogLikelihood, Budget: 400, Seed: 3})
 	if err != nil {
@@ -141,7 +141,7 @@ func TestCandidates(t *testing.T) {
 	}
 	clip := space.rule.Method().Noise().Clip
 	// For each key, the first two limits bound the smallest value of all candidates, and the last
-	// two limits bound the largest value.
+	// two the largest.
 	for key, limits := range map[string][4]float64{
 		keyClip:    {0.24 * clip, 0.3 * clip, 1.7 * clip, 2.1 * clip},
 		keySteps:   {25, 32, 170, 200}, // with two rounds, from a quarter to twice the default of 100 steps
