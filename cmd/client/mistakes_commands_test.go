@@ -17,9 +17,9 @@ import (
 	"fedpvi/internal/testing/mistakes"
 )
 
-// states lets all clients but south join a study, each with a state directory named after the client.
-// It also makes files with faulty invitations. It returns the ports of three coordinators: that of the
-// study, another one, and one that has stopped.
+// states lets all clients but south join a study, each with a state directory named after the
+// client, and makes files with faulty invitations. It returns the ports of the study's coordinator,
+// of another one, and of one that has stopped.
 func states(t *testing.T) (ports []string) {
 	t.Helper()
 	h, other, gone := startHub(t, "hub"), startHub(t, "other"), startHub(t, "gone")

@@ -15,8 +15,8 @@ import (
 	"fedpvi/internal/testing/mistakes"
 )
 
-// A base plays a PostgreSQL server. It accepts the user reader, and answers each query with an error
-// whose SQLSTATE is the text of the query.
+// A base plays a PostgreSQL server. It accepts the user reader, and answers each query with an
+// error whose SQLSTATE is the text of the query.
 type base struct{ port string }
 
 func database(t *testing.T) *base {

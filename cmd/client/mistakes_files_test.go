@@ -72,7 +72,7 @@ func parquets[T any](t *testing.T, rows ...T) []byte {
 	return b.Bytes()
 }
 
-// These types are rows of Parquet files. The column visits has numbers only in fitting.
+// Rows of Parquet files. The column visits has numbers only in fitting.
 type (
 	fitting struct {
 		Age    float64 `parquet:"age"`
@@ -162,7 +162,7 @@ func unreadable(t *testing.T) (all []mistake) {
 // A mistake is a fault, the name of a file with it, and a part of the expected message.
 type mistake struct{ what, file, has string }
 
-// misfit writes files with rows or values that do not fit the study, and returns them.
+// misfit writes files with rows or values that do not fit the study.
 func misfit(t *testing.T) (all []mistake) {
 	add := func(name, what, has, row string) {
 		write(t, name, []byte(patients+row))

@@ -17,8 +17,8 @@ import (
 // nobody is the number of a user and of a group that own no files.
 const nobody = 65534
 
-// as returns a function that runs the client as the user nobody. It puts the program into folder, which
-// that user must be able to enter.
+// as returns a function that runs the client as the user nobody, from folder, which that user must
+// be able to enter.
 func as(t *testing.T, folder string) func(args []string) int {
 	t.Helper()
 	own, err := os.Executable()

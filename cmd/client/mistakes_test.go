@@ -23,8 +23,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// visits is the study that the tests run. It states its noise, so the programs need not compute
-// the noise before a run.
+// visits is the study that the tests run. It states its noise, so the programs need not compute it
+// before a run.
 const visits = `study = { version = 2, name = "visits" }
 model = { family = "poisson", outcome = "visits", terms = ["age", "sex"] }
 privacy = { unit = "client", noise_multiplier = 4.0, delta = 1e-5 }
@@ -135,8 +135,8 @@ func content(t *testing.T, folder string) string {
 	return string(h.Sum(nil))
 }
 
-// The state directory must stay the same, and the client must not connect. As a control, a run with a
-// readable file connects.
+// The state directory must stay the same, and the client must not connect. As a control, a run with
+// a readable file connects.
 func TestMistakesInFiles(t *testing.T) {
 	root, err := filepath.Abs(root)
 	must(t, err)
@@ -197,7 +197,7 @@ func digest(t *testing.T) string {
 }
 
 // findings extracts the description of the values that do not fit the study. It leaves out the
-// paragraph before it if that paragraph counts the records of a file with one mistake correctly.
+// paragraph before it if that counts the records of a file with one mistake correctly.
 func findings(stdout, _ string) string {
 	_, text, _ := strings.Cut(stdout, "\n\n")
 	counts, rest, _ := strings.Cut(text, "\n\n")

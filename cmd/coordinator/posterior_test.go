@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test draws from a narrow posterior, on both scales. The draws must be close to the posterior
-// means, and the CSV file must contain the same numbers.
+// Draws from a narrow posterior must be close to its means, on both scales, and the CSV file must
+// contain the same numbers.
 func TestDrawsAndCSV(t *testing.T) {
 	st, err := study.Parse("t.toml", []byte(`
 study = { version = 1, name = "s" }

@@ -11,9 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The test checks that a program built with CUDA starts without a GPU driver, and that it uses a
-// driver if one is installed. In make test-cuda the driver is an emulator that runs the kernels on
-// the CPU.
+// A program built with CUDA starts without a GPU driver, and uses a driver if one is installed. In
+// make test-cuda the driver is an emulator that runs the kernels on the CPU.
 func TestCUDAScripts(t *testing.T) {
 	library := os.Getenv("FEDPVI_EMULATED")
 	if library == "" {

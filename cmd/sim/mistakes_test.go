@@ -33,7 +33,7 @@ clients = 3
 synthetic.records_per_client = 10
 `
 
-// The test makes mistakes that authors make in study files and in commands of the simulator.
+// Mistakes that authors make in study files and in commands of the simulator.
 func TestMistakes(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {

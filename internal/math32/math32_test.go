@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// withoutLanes runs a test twice: with vector instructions, if the CPU has them, and without.
+// withoutLanes runs a test with vector instructions, if the CPU has them, and without.
 func withoutLanes(t *testing.T, f func(t *testing.T)) {
 	t.Run("as it is", f)
 	if saved := hasLanes; saved {
@@ -147,8 +147,8 @@ func TestBernoulli(t *testing.T) {
 	})
 }
 
-// In sums of the form "growing", all rounding errors have the same sign. With 208 records, the error
-// of such a sum must be at least 1/416 of the bound, so that the test shows something.
+// In sums of the form "growing", all rounding errors have the same sign. With 208 records, the
+// error must be at least 1/416 of the bound, so that the test shows something.
 func TestSumError(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
@@ -175,7 +175,7 @@ func TestSumError(t *testing.T) {
 					norm := math.Sqrt(SumSquares(a) * SumSquares(b))
 					factor := float32(1 / norm * (1 - 0x1p-20))
 					if form == "growing" {
-						// The norm of the vectors is √(inputs·outputs) = 21.9. The factor makes it
+						// The vectors have the norm √(inputs·outputs) = 21.9, and factor makes it
 						// smaller than 1.
 						factor = 1. / 32
 					}
@@ -321,7 +321,7 @@ func TestSumSquares(t *testing.T) {
 	})
 }
 
-// The test compares steps of Adam with the paper's formulas in float64, to within rounding.
+// Steps of Adam must agree with the paper's formulas in float64, to within rounding.
 func TestAdam(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(13, 14))

@@ -20,7 +20,7 @@ func TestOutsidersOfAccessLists(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", list, got, err, want)
 		}
 	}
-	// An entry with a condition contains further parentheses. A file with such an entry is refused.
+	// An entry with a condition contains further parentheses, and makes the file invalid.
 	for _, list := range []string{"D:(A;;FA)", `D:(XA;;FX;;;S-1-1-0;(@User.Title=="PM"))(A;;FA;;;SY)`} {
 		if got, err := outsiders(list, self); err == nil && len(got) == 0 {
 			t.Errorf("%s counts as private", list)

@@ -167,7 +167,7 @@ func TestReplacedFileIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that readAll refuses a file that has grown beyond the limit since Stat.
+// The file has grown since Stat.
 func TestGrowingFileIsRefused(t *testing.T) {
 	path := own(t)
 	check(t, Create(path, bytes.Repeat([]byte("x"), 9)))

@@ -81,8 +81,8 @@ func normalRatio(x float64) float64 {
 	return math.Exp(-x*x/2-HalfLogTwoPi) / (math.Erfc(-x/math.Sqrt2) / 2)
 }
 
-// polygamma is the reference for a derivative of log Γ, such as ψ. It returns the argument zero at
-// x = 0, the argument infinity at +Inf, series(x) at other positive x, and NaN elsewhere.
+// polygamma is the reference for a derivative of log Γ, such as ψ. It returns zero at x = 0,
+// infinity at +Inf, series(x) at other positive x, and NaN elsewhere.
 func polygamma(x, zero, infinity float64, series func(x float64) float64) float64 {
 	switch {
 	case x == 0:

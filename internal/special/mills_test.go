@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// The test compares φ(x)/Φ(x) with quadrature of Φ(x)/φ(x) = ∫₀^∞ exp(xs − s²/2) ds. The
-// quadrature adds 80 Gauss-Legendre rules of 12 points in a compensated sum.
+// The reference is quadrature of Φ(x)/φ(x) = ∫₀^∞ exp(xs − s²/2) ds, by 80 Gauss-Legendre rules of
+// 12 points in a compensated sum.
 func TestNormalRatioAgainstQuadrature(t *testing.T) {
 	const panels, points = 80, 12
 	nodes, weights := make([]float64, points), make([]float64, points)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A desk is the set-up of a test: a site with one page and one form, and the browser of one person.
+// A desk is a site with one page and one form, and the browser of one person.
 type desk struct {
 	t      *testing.T
 	site   *Site
@@ -288,7 +288,8 @@ func (r *reader) Write(b []byte) (int, error) {
 	return r.ResponseRecorder.Write(b)
 }
 
-// stream opens a stream of events for a reader. The returned channel is closed when the stream ends.
+// stream opens a stream of events for a reader. The returned channel is closed when the stream
+// ends.
 func (d *desk) stream(r *reader) (ended chan struct{}) {
 	r.ResponseRecorder, r.taken, ended = httptest.NewRecorder(), make(chan struct{}, 10), make(chan struct{})
 	request := httptest.NewRequestWithContext(d.t.Context(), http.MethodGet, "/events", nil)

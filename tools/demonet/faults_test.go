@@ -7,8 +7,7 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// The test checks that all edits can be made in the current code of the daemons. The command
-// demonet outcomes builds these daemons and checks that it finds the faults.
+// The command demonet outcomes builds these daemons and checks that it finds the faults.
 func TestEditsFitTheDaemons(t *testing.T) {
 	for name, edits := range map[string][]overlay.Edit{
 		"observed": append(observing(), faultEdits()...), "attacking": attackEdits(), "seeded": seeding(),

@@ -65,8 +65,8 @@ func visitsOf(client int) (all []visit) {
 	return all
 }
 
-// A store writes the records of a client in one format, and returns the flags with which the client
-// reads them. path has no extension, because the extension depends on the format.
+// A store writes the records of a client in one format to path and an extension, and returns the
+// flags with which the client reads them.
 type store func(t *testing.T, path string, records []visit) []string
 
 // csvText returns records as CSV. The column "number" is not declared in the study.
@@ -135,9 +135,8 @@ func asPostgres(t *testing.T, path string, records []visit) []string {
 	return append(query(t, path, "number"), "--data", server.Address())
 }
 
-// The test runs clients that read CSV, Parquet and Arrow files, and SQLite and PostgreSQL
-// databases. They must compute the same posterior, bit for bit, as clients that read the same
-// records from CSV files.
+// Clients that read CSV, Parquet and Arrow files, and SQLite and PostgreSQL databases, must compute
+// the same posterior, bit for bit, as clients that read the same records from CSV files.
 func TestFormatsHaveOnePosterior(t *testing.T) {
 	programs := t.TempDir()
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs, "fedpvi/cmd/client", "fedpvi/cmd/coordinator")
@@ -157,8 +156,8 @@ func TestFormatsHaveOnePosterior(t *testing.T) {
 	}
 }
 
-// federate runs a federation whose parties are processes, and returns its posterior. Client i reads the
-// format of stores[i].
+// federate runs a federation of processes, and returns its posterior. Client i reads the format of
+// stores[i].
 func federate(t *testing.T, programs string, stores ...store) string {
 	t.Helper()
 	ctx, records := t.Context(), t.TempDir()

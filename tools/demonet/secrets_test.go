@@ -85,8 +85,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// An observed is a federation whose coordinator and clients run in one process. It records all
-// their output: logs at every level, errors, metrics, and the bytes of connections.
+// An observed is a federation in one process. It records all output: logs at every level, errors,
+// metrics, and the bytes of connections.
 type observed struct {
 	t       *testing.T
 	dir     string
@@ -130,8 +130,8 @@ func (o *observed) serve() <-chan error {
 	return done
 }
 
-// wiretap listens at the address at, forwards connections to the address to, and records their
-// bytes. It returns the address at which it listens.
+// wiretap forwards connections from at to to, and records their bytes. It returns the address at
+// which it listens.
 func (o *observed) wiretap(at, to string) (address string) {
 	l, err := net.Listen("tcp", at)
 	check(o.t, err)
@@ -185,8 +185,8 @@ func (o *observed) open(name identity.Name) *client.Client {
 	return c
 }
 
-// take runs a client from joining to the end of the study. The client also tries to take part
-// before it has approved the study, which must fail.
+// take runs a client from joining to the end of the study. It also tries to take part before it has
+// approved the study, which must fail.
 func (o *observed) take(ctx context.Context, name identity.Name, text, data string) error {
 	c := o.open(name)
 	defer c.Close()
@@ -311,9 +311,9 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 	return all
 }
 
-// The test runs a whole study, including refusals. It checks that no key, invitation or value of
-// a record occurs in a log, an error, a metric, a review, or in the bytes of a connection, and that
-// only the owner may read the files of both programs.
+// In a whole study, including refusals, no key, invitation or value of a record occurs in a log, an
+// error, a metric, a review, or in the bytes of a connection, and only the owner may read the files
+// of both programs.
 //
 //abuse:case A17 a whole study of real processes: nothing in logs, errors, metrics, reviews or on the wire
 //abuse:case P14 the token is in a file of its own, and in no log

@@ -44,8 +44,7 @@ func unpack(t *testing.T, b []byte) (files map[string][]byte, heads map[string]*
 	}
 }
 
-// The test checks that an image follows the specification. Every blob is named by its hash, and
-// the index leads to the program through hashes and sizes.
+// Every blob is named by its hash, and the index leads to the program through hashes and sizes.
 func TestImageIsConsistent(t *testing.T) {
 	packed, err := made.oci([]byte("a program"), "client", "arm64")
 	check(t, err)
@@ -89,8 +88,7 @@ func TestImageIsConsistent(t *testing.T) {
 	}
 }
 
-// The test checks that the bill of a program has the program's hash and lists every linked
-// module.
+// The bill also has the program's hash.
 func TestBillListsModules(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -109,7 +107,6 @@ func TestBillListsModules(t *testing.T) {
 	}
 }
 
-// The test checks which programs are built for which machines, and that they need no C library.
 func TestProgramsOfARelease(t *testing.T) {
 	got := fmt.Sprint(daemons)
 	for _, one := range targets {
@@ -126,7 +123,7 @@ func TestProgramsOfARelease(t *testing.T) {
 	}
 }
 
-// The test checks the statement of provenance: each file with its hash, the commit, and the type.
+// The statement names each file with its hash, the commit, and the type.
 func TestProvenance(t *testing.T) {
 	r := made
 	r.out, r.commit = t.TempDir(), "0123"
@@ -155,8 +152,7 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// The test makes two releases and compares all bytes. Between them it adds a file that is not
-// committed.
+// Between the two releases, a file is added that is not committed.
 func TestTwoReleasesAreTheSame(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("builds all programs of two releases: set FEDPVI_LONG=1")
@@ -195,8 +191,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// The test makes a repository with one commit, changes a file and adds another one. The clone
-// must have only the files of the commit, even if the environment points git at another
+// The clone must have only the files of the commit, even if the environment points git at another
 // repository.
 func TestCloneHasOnlyTheCommit(t *testing.T) {
 	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "clone")
@@ -224,8 +219,8 @@ func TestCloneHasOnlyTheCommit(t *testing.T) {
 	}
 }
 
-// The test reads the licence of every module that the programs contain. It fails if dist does not
-// recognise a licence, because dist could then not make a release.
+// Dist can make a release only if it recognises the licence of every module that the programs
+// contain.
 func TestLicences(t *testing.T) {
 	all, err := modules(t.Context(), "../..")
 	check(t, err)
@@ -249,7 +244,7 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// The test signs a file with a new key and lets ssh-keygen verify the signature.
+// ssh-keygen must verify the signature.
 func TestSignature(t *testing.T) {
 	keygen, err := exec.LookPath("ssh-keygen")
 	if err != nil {

@@ -10,8 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that the generated study has at least the requested number of coefficients,
-// and not many more.
+// The study has at least the requested number of coefficients, and not many more.
 func TestStudyHasCoefficients(t *testing.T) {
 	for _, want := range []int{4, 100, 1000} {
 		st, err := study.Parse("load.toml", document("load", want, 3, options{}))
@@ -28,9 +27,8 @@ func TestStudyHasCoefficients(t *testing.T) {
 	}
 }
 
-// The test compares the slope and the deviation of a trend with values computed by hand. First, all
-// averages of time intervals are on a line. Then the first average is above the line. The values
-// also vary within each interval, which must not affect the trend.
+// First, all averages of time intervals are on a line. Then the first average is above the line.
+// The values also vary within each interval, which must not affect the trend.
 func TestTrend(t *testing.T) {
 	const points = 10
 	var at, y []float64
@@ -44,7 +42,7 @@ func TestTrend(t *testing.T) {
 	for i := range points {
 		y[i] += 12
 	}
-	// The unit of time is here the length of an interval. The centres of the intervals are then
+	// Here the unit of time is the length of an interval. The centres of the intervals are then
 	// -5.5 to 5.5, with 143 as the sum of squares. The first average is 12 above the line.
 	slope := 0.5 - 12*5.5/143/points
 	rest := 12*12*(1-1./12) - 5.5*5.5*12*12/143.

@@ -14,7 +14,6 @@ import (
 
 const example = "```console slow\n$ sum 1 2\nthe sum is 3.00\n...\nover\nann$ sum\nnoise 17\n```\n$ none\n"
 
-// The test calls compare with outputs that agree with a page, and with outputs that do not.
 func TestCompare(t *testing.T) {
 	commands := parse(example)
 	if len(commands) != 2 || commands[0].line != "sum 1 2" || commands[1].terminal != "ann" || !commands[0].slow {
@@ -42,7 +41,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The test checks that write replaces the outputs, and omits the lines that the page omits.
+// write replaces the outputs, and omits the lines that the page omits.
 func TestWrite(t *testing.T) {
 	commands := parse(example)
 	got := write(example, commands, [][]string{{"the sum is 4", "a", "b", "over"}, {"noise 1", "noise 2"}})
@@ -56,10 +55,10 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// compare returns an error if the output of a command differs from the output on the page. White
-// space is allowed to differ. In a command at a named terminal all numbers are allowed to differ,
-// because the programs draw their noise from the system. Elsewhere numbers must agree to 2 %,
-// because the last digits depend on the processor.
+// compare returns an error if the output of a command differs from the output on the page, apart
+// from white space. At a named terminal all numbers may differ, because the programs draw their
+// noise from the system. Elsewhere numbers must agree to 2 %, because the last digits depend on the
+// processor.
 func (c *command) compare(output []string) error {
 	same := near
 	if c.terminal != "" {

@@ -13,9 +13,8 @@ import (
 
 var root = filepath.Join("..", "..")
 
-// The test checks that every fault can be added to the current code and that one audit finds it.
-// An audit of the unchanged program must find nothing. The command make audit runs twenty audits
-// of each.
+// One audit must find every fault, and nothing in the unchanged program. The command make audit
+// runs twenty audits of each.
 func TestFaultsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the simulator twice and audits it with every fault, which takes half a minute")
@@ -27,9 +26,9 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// The test checks that every fault of the daemons, and every fault that a named test must find, can be
-// added to the current code and compiles. The command make chaos-plants checks that simulations and
-// tests find these faults.
+// Every fault of the daemons, and every fault that a named test must find, must fit the current
+// code and compile. The command make chaos-plants checks that simulations and tests find these
+// faults.
 func TestFaultsCompile(t *testing.T) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -59,8 +58,7 @@ func TestFoundFaultsExist(t *testing.T) {
 	}
 }
 
-// The test checks that judge returns an error for a missed fault, and for a broken promise
-// without a fault.
+// judge returns an error for a missed fault, and for a broken promise without a fault.
 func TestJudgement(t *testing.T) {
 	for _, c := range []struct {
 		find  find
@@ -77,8 +75,7 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// The test checks that verdict returns an error for a missed fault, and for a finding about the
-// unchanged program.
+// verdict returns an error for a missed fault, and for a finding about the unchanged program.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		subject subject

@@ -41,7 +41,7 @@ func columns(names ...string) (all []table.Wanted) {
 	return all
 }
 
-// maxRows is the number of rows after which rows stops. A damaged Parquet file can state any number.
+// rows stops after maxRows rows, because a damaged Parquet file can state any number.
 const maxRows = 1000
 
 // rows reads a source. It returns the names of the columns and the rows as strings, and the bytes
@@ -69,8 +69,8 @@ func rows(t *testing.T, s origin.Source) (all [][]string, named []byte, err erro
 	return all, name.Bytes(), err
 }
 
-// byCount checks that a query for all columns by count returns the rows of the CSV file. The
-// bytes that identify the source must depend only on its values.
+// byCount checks that a query for all columns by count returns the rows of the CSV file. The bytes
+// that identify the source must depend only on its values.
 func byCount(t *testing.T, query func(sql string) origin.Source) {
 	t.Helper()
 	csv, _, err := rows(t, origin.Source{From: filepath.Join("testdata", "patients.csv")})
@@ -241,7 +241,7 @@ func TestReadingEnds(t *testing.T) {
 	}
 }
 
-// The fuzzer checks that, for any bytes of a file, reading ends with rows or with an error.
+// For any bytes of a file, reading ends with rows or with an error.
 func FuzzFile(f *testing.F) {
 	for _, name := range []string{"patients.csv", "patients.parquet", "patients.arrow", "patients.arrows", "patients.sqlite"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))

@@ -32,12 +32,11 @@ import (
 	"fedpvi/transport"
 )
 
-// shut is a made-up status code. It means that the server must refuse the connection, so that no
-// call is made.
+// shut is a made-up status code for a connection that the server must refuse.
 const shut = codes.Code(1000)
 
-// A scene is a coordinator with two running studies. In the first study, clients north and south
-// take part, client west has left, and client late was invited but has not joined.
+// A scene is a coordinator with two running studies. In the first, clients north and south take
+// part, client west has left, and client late was invited but has not joined.
 type scene struct {
 	hub                      *hub
 	north, south, west, late *party
@@ -89,9 +88,8 @@ func (s *scene) coordinator() identity.PublicKey {
 	return e.Key
 }
 
-// A role is a kind of caller with the methods that it may call. The map may contains, for some
-// methods, the status code that a call must return. Calls to all other methods must return
-// PermissionDenied.
+// A role is a kind of caller. may has the methods that it may call, with their status codes. All
+// other methods must return PermissionDenied.
 type role struct {
 	who    string
 	config *tls.Config
@@ -150,9 +148,8 @@ func (s *scene) roles() []role {
 	}
 }
 
-// outsider returns the TLS configuration of an attacker who claims to be a party of the first
-// study. The certificate names this study, but an authority that the attacker created has signed
-// it.
+// outsider returns the TLS configuration of an attacker with a certificate of the first study from
+// an authority of its own.
 func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	t := s.hub.t
 	p := channel.Party{Study: s.north.invited.Study, Role: as, Name: name}
@@ -197,9 +194,9 @@ func quoted(b []byte) string {
 	return string(append(out, '"'))
 }
 
-// The test lets every role call every method with its own objects and with objects of other
-// parties. All calls that are not explicitly allowed must be denied, or the connection must be
-// refused. The test fails if it has no request for a method.
+// Every role calls every method with its own objects and with those of other parties. All calls
+// that are not explicitly allowed must be denied, or the connection refused. The test fails if it
+// has no request for a method.
 //
 //abuse:case P02 a call that is not explicitly allowed is PermissionDenied, or refused in the handshake
 //abuse:case P04 an unauthorised caller reaches no handler, and nothing changes

@@ -21,12 +21,12 @@ var (
 	until = flag.Bool("until", false, "stop at the first world that goes wrong, and say no more than which it is")
 )
 
-// few is the number of worlds that an ordinary test run simulates. A world is one simulated study
-// with its coordinator, its clients and their faults.
+// few is the number of worlds (simulated studies with their parties and faults) in an ordinary test
+// run.
 const few = 24
 
-// A house prepares the studies from which worlds are copied, simulates worlds, and counts the
-// events in them.
+// A house prepares the studies from which worlds are copied, simulates worlds, and counts their
+// events.
 type house struct {
 	t         *testing.T
 	dir       string
@@ -53,8 +53,8 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// fastDir returns a folder in memory, if the machine has one. The test simulates the disk
-// itself, so it does not need a real disk.
+// fastDir returns a folder in memory, if there is one. The test simulates the disk, so it does not
+// need a real one.
 func fastDir() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"
@@ -69,8 +69,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// draw chooses everything about the world with the given seed: its study, the maximum delay of its
-// messages and its faults. Half of the worlds have a study with secure sums.
+// draw chooses the study, the maximum delay of messages and the faults of the world with the given
+// seed. Half of the worlds have a study with secure sums.
 func (h *house) draw(seed uint64) (*template, time.Duration, []fault) {
 	rng := rand.New(rand.NewPCG(seed, 0xc4a05))
 	some := h.templates[:secureFrom]
@@ -81,8 +81,7 @@ func (h *house) draw(seed uint64) (*template, time.Duration, []fault) {
 	return of, pace, drawFaults(rng, of.clients, pace)
 }
 
-// play simulates the world of a seed with the given faults. If told is true, it also keeps a log
-// of events.
+// play simulates the world of a seed with the given faults. If told is true, it also keeps a log.
 func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	of, pace, _ := h.draw(seed)
 	h.played++
@@ -92,8 +91,8 @@ func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	return a
 }
 
-// shrink looks for a smaller list of faults with which the world of the seed still breaks a promise
-// of the protocol. It removes faults one by one, until every fault in the list is needed.
+// shrink removes faults one by one, as long as the world of the seed still breaks a promise of the
+// protocol.
 func (h *house) shrink(seed uint64, faults []fault) []fault {
 	for again := true; again; {
 		again = false
@@ -146,8 +145,7 @@ func chosen(t *testing.T, faults []fault) []fault {
 	return kept
 }
 
-// The test simulates many worlds and checks the properties that the protocol promises. A failure
-// prints the seed and the faults that cause it.
+// A failure prints the seed and the faults that cause it.
 func TestPromisesHoldInEveryWorld(t *testing.T) {
 	n := *runs
 	if n == 0 {

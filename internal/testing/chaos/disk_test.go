@@ -18,15 +18,15 @@ import (
 // content of the operating system's page cache.
 //
 // To commit a transaction, bbolt writes its pages, syncs, writes one of the two meta pages, and
-// syncs again. The hook that this package uses reports the writes but not the syncs. A disk
-// therefore assumes one sync before and one after each write of a meta page.
+// syncs again. The hook that this package uses reports only the writes, so a disk assumes one sync
+// before and one after each write of a meta page.
 type disk struct {
 	durable []byte
 	// dirty contains the writes that were not synced, in order. If power fails, each of them is on
 	// the disk entirely, partly or not at all.
 	//
-	// When a sync fails, the operating system marks dirty pages as clean. No later sync writes them,
-	// but readers of the file see them until the power fails.
+	// When a sync fails, the operating system marks dirty pages as clean. No later sync writes
+	// them, but readers of the file see them until the power fails.
 	dirty []written
 	files *tree
 }
@@ -42,8 +42,7 @@ var (
 	errFull = errors.New("no space left on device")
 )
 
-// intercept makes a database call f instead of writing to its file. f gets the file, the bytes and
-// the offset.
+// intercept makes a database call f instead of writing to its file.
 func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, error)) {
 	in := reflect.ValueOf(db).Elem()
 	file := *(**os.File)(unsafe.Pointer(in.FieldByName("file").UnsafeAddr()))
@@ -75,8 +74,8 @@ func (d *disk) sync() {
 	d.dirty = nil
 }
 
-// unsynced simulates a sync that fails. Each write in d.dirty either becomes durable, with
-// probability 1/2, or never will.
+// unsynced simulates a sync that fails. Each write in d.dirty becomes durable with probability 1/2,
+// and otherwise never will.
 func (d *disk) unsynced(rng *rand.Rand) {
 	for _, w := range d.dirty {
 		if rng.IntN(2) == 0 {
@@ -141,7 +140,7 @@ func databaseIn(dir string) string {
 }
 
 // survive copies the state of a process that was killed to the directory for its next start. If
-// power is true, the machine lost power, and unsynced data may be lost.
+// power is true, unsynced data may be lost.
 func (d *disk) survive(from, to string, power bool, rng *rand.Rand) error {
 	if err := copyTree(from, to); err != nil {
 		return fmt.Errorf("the state that %s leaves: %w", from, err)

@@ -36,8 +36,8 @@ var kindNames = [kinds]string{
 	"new keys", "its keys are revoked", "months pass",
 }
 
-// A fault happens to one process. If Nth is positive, the fault happens at the Nth step or call of
-// the process. Otherwise it happens at the time At.
+// A fault happens to one process, at its Nth step or call if Nth is positive, and otherwise at the
+// time At.
 type fault struct {
 	Kind  kind
 	Who   int           // number of the process: 0 is the coordinator, m is client m
@@ -67,15 +67,15 @@ func (f fault) String() string {
 	return s
 }
 
-// troubled is the time after the start of the simulation by which the last timed fault happens.
-// patience is the time after the start by which the study must have ended.
+// From the start of the simulation, the last timed fault happens by the time troubled, and the
+// study must have ended by the time patience.
 const (
 	troubled = 40 * time.Minute
 	patience = 12 * time.Hour
 )
 
-// drawFaults draws the faults of a simulation. In half of the simulations keys or the members of
-// the study change too (see [drawChanges]). latency is the maximum delay of a message.
+// drawFaults draws the faults of a simulation. In half of the simulations keys or members change
+// too (see [drawChanges]). latency is the maximum delay of a message.
 func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	all := make([]fault, 1+rng.IntN(8))
 	for i := range all {
@@ -87,9 +87,9 @@ func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	return all
 }
 
-// drawChanges draws changes of keys and clocks. Up to three times, a party gets new keys: a client
-// possibly more than once, and the coordinator at most once. With probability 1/3, the keys of one
-// client are revoked. With probability 1/3, all clocks are set forward by at least two months.
+// drawChanges draws changes of keys and clocks. Up to three times, a party gets new keys, the
+// coordinator at most once. With probability 1/3, the keys of one client are revoked. With
+// probability 1/3, all clocks are set forward by at least two months.
 func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault) {
 	hub := false
 	for range rng.IntN(4) {
@@ -109,8 +109,8 @@ func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault)
 	return all
 }
 
-// drawFault draws one fault other than those that [drawChanges] draws. lasts is the approximate
-// duration of the study without faults.
+// drawFault draws one fault other than those of [drawChanges]. lasts is the approximate duration of
+// the study without faults.
 func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	f := fault{Kind: kind(rng.IntN(int(newKeys))), Power: rng.IntN(2) == 0, Salt: rng.Uint64()}
 	f.For = upTo(rng, 2*time.Minute)
@@ -135,9 +135,9 @@ func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	return f
 }
 
-// when draws the time of a fault. With probability 2/3 the time is uniform between 0 and lasts, the
-// approximate duration of the study without faults. Otherwise it is between 0 and the constant
-// troubled, because other faults may make the study longer.
+// when draws the time of a fault. With probability 2/3 it is uniform between 0 and lasts, the
+// approximate duration of the study without faults. Otherwise it is below troubled, because other
+// faults may make the study longer.
 func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	if rng.IntN(3) == 0 {
 		return upTo(rng, troubled)
@@ -145,12 +145,12 @@ func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * float64(lasts))
 }
 
-// paces are the maximum delays of a message, of which each simulation uses one. With the first
-// delay a round takes seconds. With the last it takes most of the time before its deadline.
+// paces are the maximum delays of a message. With the first, a round takes seconds, and with the
+// last, most of the time before its deadline.
 var paces = []time.Duration{40 * time.Millisecond, 2 * time.Second, 30 * time.Second}
 
-// upTo draws a duration below most. It is a product of two uniform random numbers, so that short
-// durations are frequent.
+// upTo draws a duration below most as a product of two uniform numbers, so that short durations are
+// frequent.
 func upTo(rng *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * rng.Float64() * float64(most))
 }

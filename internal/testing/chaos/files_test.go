@@ -13,9 +13,9 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A tree simulates the files that a process keeps next to its database: message bodies that are
-// too long for the database, and the anchor of a ledger. It tracks which names and bytes would
-// survive a power failure. Paths are relative to the state directory of the process.
+// A tree simulates the files that a process keeps next to its database: long message bodies, and
+// the anchor of a ledger. It tracks which names and bytes would survive a power failure. Paths are
+// relative to the state directory.
 type tree struct {
 	names   map[string]*node // files by name, as the operating system shows them
 	durable map[string]*node // files by name at the last sync of their directory
@@ -29,8 +29,8 @@ type node struct {
 	lost   bool // a sync failed, so later syncs write nothing
 }
 
-// A naming is a change of the names in a directory, such as a new or a removed file, that was not
-// synced yet. A power failure may keep or undo it.
+// A naming is a change of the names in a directory that was not synced yet. A power failure may
+// keep or undo it.
 type naming struct {
 	dir   string
 	apply func(map[string]*node)
@@ -38,7 +38,7 @@ type naming struct {
 
 func newTree() *tree { return &tree{names: map[string]*node{}, durable: map[string]*node{}} }
 
-// name applies a change to the names in a directory. A power failure may undo the change until the
+// name applies a change to the names in a directory. A power failure may undo it until the
 // directory is synced.
 func (t *tree) name(dir string, apply func(map[string]*node)) {
 	apply(t.names)
@@ -104,8 +104,8 @@ func (t *tree) has(body transcript.Body) bool {
 	return false
 }
 
-// A filer is the file system that the store of a process uses during one run l of the process. The
-// faults of this process apply to the operations of the filer.
+// A filer is the file system of the store of a process during one run l. The faults of the process
+// apply to it.
 type filer struct{ l *life }
 
 func (f filer) rel(path string) string {
@@ -116,8 +116,8 @@ func (f filer) rel(path string) string {
 	return rel
 }
 
-// step performs the operation do on the simulated files. If the process has a fault at this step,
-// step applies the fault and returns its error instead.
+// step performs do on the simulated files, unless the process has a fault at this step. It then
+// applies the fault and returns its error.
 func (f filer) step(do func(t *tree) error) error {
 	f.l.p.w.mu.Lock()
 	defer f.l.p.w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 )
 
 // A lambda checks the parameters λ that the coordinator publishes. It computes λ − λ_prior in
-// integers of any size, with code of its own. It takes the damping from the first published λ with
-// an accepted change, and checks that every later λ has the same damping.
+// integers of any size, with code of its own. It takes the damping from the first λ with an
+// accepted change, and checks that it stays the same.
 type lambda struct {
 	protocol *pvi.Protocol
 	sum      []*big.Int // sum of the accepted changes before damping
@@ -32,9 +32,8 @@ func (l *lambda) add(change []int64) {
 	}
 }
 
-// is reports whether said, which is the published value of λ − λ_prior, equals the damping α times
-// the sum of the accepted changes. The first call with a sum that is not zero determines α, which
-// must be positive.
+// is reports whether said, the published λ − λ_prior, equals the damping α times the sum of the
+// accepted changes. The first sum that is not zero determines α, which must be positive.
 func (l *lambda) is(said []pvi.Wide) bool {
 	if len(said) != len(l.sum) {
 		return false
@@ -71,9 +70,9 @@ func integer(w pvi.Wide) *big.Int {
 	return n
 }
 
-// leadsTo checks the natural parameters of a result, and returns an error if they are wrong. Each
-// must be the parameter of the prior plus the sum of the accepted changes times a factor. This
-// factor, which is the damping times the unit of the changes, must be the same for all parameters.
+// leadsTo checks the natural parameters of a result. Each must be the parameter of the prior plus
+// the sum of the accepted changes times a factor, the same for all parameters: the damping times
+// the unit of the changes.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {
 		Natural []float64 `json:"natural"`

@@ -17,8 +17,8 @@ import (
 	"fedpvi/transport"
 )
 
-// change carries out a fault f that is not an accident: new keys for the party p, the revocation of
-// the keys of p, or months that pass.
+// change carries out a fault that is not an accident: new keys for p, the revocation of its keys,
+// or months that pass.
 func (w *world) change(p *process, f fault) {
 	switch {
 	case f.Kind == months:
@@ -54,8 +54,7 @@ func rotate(ctx context.Context, s *coordinator.Study) error {
 	return s.Rotate(ctx)
 }
 
-// pass sets all clocks forward. It first waits until the study has begun, because invitations
-// expire.
+// pass sets all clocks forward once the study has begun, because invitations expire.
 func (w *world) pass(d time.Duration) {
 	for w.ctx.Err() == nil {
 		w.mu.Lock()
@@ -88,10 +87,9 @@ func (w *world) revoke(p *process) {
 	p.revoked = done
 }
 
-// order repeats give, which gives the coordinator an order, until the coordinator has executed the
-// order or refused it for good. It reports whether the order was executed. If the coordinator
-// executes the order and is then killed, the next attempt returns an error that contains the text
-// done.
+// order repeats an order until the coordinator has executed it or refused it for good. It reports
+// whether the order was executed. If the coordinator executes the order and is then killed, the
+// next attempt returns an error that contains the text done.
 func (w *world) order(says, done string, give func(context.Context, *coordinator.Study) error) bool {
 	for w.ctx.Err() == nil {
 		w.mu.Lock()
@@ -176,8 +174,7 @@ func (w *world) sealingPath() string {
 }
 
 // openAnswer decrypts an answer. It tries every key of the coordinator that the world has seen,
-// because the coordinator destroys its earlier key when it gets a new one, and its last key when
-// the study ends.
+// because the coordinator destroys a key when it gets a new one and when the study ends.
 func (w *world) openAnswer(h signed.Header, body []byte) ([]byte, error) {
 	payload, err := w.sealing.Open(body, h.Bytes(), w.maxRelease)
 	if err == nil {

@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A model keeps all messages of a world, and checks each of them against the protocol when it is
-// sent. The world's lock protects it.
+// A model checks each message of a world against the protocol when it is sent, and keeps it. The
+// world's lock protects the model.
 type model struct {
 	w *world
 
@@ -55,10 +55,9 @@ func newModel(w *world) *model {
 	return m
 }
 
-// opened checks the state of a client that has started. The spending in the client's ledger must
-// cover its answers. If an answer was charged, the client must still have it, so that it can send
-// it. An answer may be missing only if its plan has an outcome or if the coordinator has refused
-// the answer as late.
+// opened checks the state of a client that has started. The spending in its ledger must cover its
+// answers. The client must still have each charged answer, so that it can send it, unless the plan
+// has an outcome or the coordinator has refused the answer as late.
 func (m *model) opened(p *process, c *client.Client, member *client.Member) {
 	spent := m.spentBy(c, p.name)
 	m.w.mu.Lock()
@@ -123,8 +122,7 @@ func (m *model) left(l *life, item transport.Item) {
 	}
 }
 
-// read decrypts and decodes an answer as the coordinator does, and stores its content in
-// m.payloads.
+// read decrypts and decodes an answer as the coordinator does, and stores it in m.payloads.
 func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	payload, err := m.w.openAnswer(h, item.Body)
 	if err != nil {
@@ -141,8 +139,7 @@ func (m *model) read(key answer, h signed.Header, item transport.Item) {
 }
 
 // fresh checks that a client does not use the same noise for two plans. It applies only to studies
-// whose noise is much larger than the contributions of records. In such a study two nearly equal
-// answers must contain the same noise.
+// with so much noise that nearly equal answers must contain the same noise.
 func (m *model) fresh(key answer, r *pvi.Release) {
 	if !m.w.loud {
 		return
@@ -154,8 +151,7 @@ func (m *model) fresh(key answer, r *pvi.Release) {
 	}
 }
 
-// alike reports whether the Euclidean distance between two releases is less than 1/50 of the norm
-// of a.
+// alike reports whether two releases are closer to each other than 1/50 of the norm of a.
 func alike(a, b []int64) bool {
 	var difference, size float64
 	for i := range a {
@@ -166,12 +162,11 @@ func alike(a, b []int64) bool {
 	return difference*2500 < size
 }
 
-// took checks that a message which the coordinator has just accepted from a client, such as an
-// answer, survives a power failure at the coordinator.
+// took checks that a message that the coordinator has just accepted survives a power failure there.
 func (m *model) took(l *life, from *process, item transport.Item) {
 	h, err := signed.Claims(item.Envelope)
 	if err == nil && h.Domain == signed.Share {
-		return // the coordinator need not keep this envelope, because the opening contains the share itself
+		return // without this envelope, because the opening contains the share itself
 	}
 	m.kept(l, "an answer of "+from.name, item.Envelope)
 	m.w.mu.Lock()
@@ -183,7 +178,7 @@ func (m *model) took(l *life, from *process, item transport.Item) {
 
 // refused notes that the coordinator has refused an answer as late, so that the client may discard
 // it. An answer is late if the study or the plan is over or, with secure sums, if the plan has a
-// cut without the answer.
+// cut without it.
 func (m *model) refused(from *process, item transport.Item) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -201,9 +196,9 @@ func (m *model) kept(l *life, what string, envelope []byte) {
 	}
 }
 
-// said checks an entry of the transcript that the coordinator is about to send. The entry must be
-// on the disk, must be the same for every client and at every time, and must follow from the
-// earlier entries.
+// said checks an entry of the transcript that the coordinator is about to send. It must be on the
+// disk, must be the same for every client and at every time, and must follow from the earlier
+// entries.
 func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.kept(l, "said an entry", item.Envelope)
 	m.w.mu.Lock()
@@ -262,8 +257,8 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 }
 
 // settle checks the outcome of a plan. It must be void if it names too few clients, and otherwise
-// contain the sum of the answers of the clients that it names. It must name every client whose
-// answer the coordinator has accepted. With secure sums, [model.settleSums] checks the sum.
+// contain the sum of their answers. It must name every client whose answer the coordinator has
+// accepted. With secure sums, [model.settleSums] checks the sum.
 func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	m.w.tell("plan %d: %s with %v", ask, o.Verdict, o.Participants)
 	enough := len(o.Participants) >= min(m.w.fewest, m.w.protocol.Fewest())
@@ -298,7 +293,7 @@ func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	}
 }
 
-// close checks the last entry of the transcript, which contains receipts of all answers and the
+// close checks the last entry of the transcript, with the receipts of all answers and the
 // posterior.
 func (m *model) close(body []byte) {
 	closing, err := transcript.ParseClosing(body)
@@ -325,8 +320,8 @@ func (m *model) close(body []byte) {
 	}
 }
 
-// asks is called when a client requests an entry. The request shows that the client has accepted
-// all earlier entries, so asks checks that the client did not receive a false one before.
+// asks is called when a client requests an entry, and so has accepted all earlier ones. None of
+// them may be false.
 func (m *model) asks(l *life, number uint64) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -336,8 +331,8 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns a false entry of the given kind, which the client with this index receives
-// instead of the true one. The second result is false if no such entry can be made.
+// instead returns a false entry for the client with the given index, or false if no such entry can
+// be made.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false
@@ -355,10 +350,9 @@ func (m *model) instead(index int, lie kind, number uint64) (transport.Item, boo
 	return other, ok
 }
 
-// forge returns a false entry with a valid signature of the coordinator, as a dishonest coordinator
-// could send it. The entry is an outcome with the opposite verdict, a plan with a different λ, or
-// an invalid step of secure sums. The second result is false if the true entry is of another kind,
-// or if the client could not detect the false one.
+// forge returns a false entry with a valid signature of the coordinator: an outcome with the
+// opposite verdict, a plan with a different λ, or an invalid step of secure sums. It returns false
+// for other kinds of entries, or if the client could not detect the false one.
 func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	e, item := m.entries[number-1], m.items[number-1]
 	var body []byte
@@ -395,9 +389,9 @@ func (w *world) limits() wire.Limits {
 	return wire.Limits{Elements: 64, Clients: len(w.names), Name: identity.MaxName}
 }
 
-// spentBy reads from a client's ledger how much of the budget is spent. It returns a function that
-// makes the test fail if this is less than the cost of the answers that the client has sent. The
-// caller of that function holds the lock.
+// spentBy reads from a client's ledger how much of the budget is spent. The returned function fails
+// the test if this is less than the cost of the answers that the client has sent. Its caller holds
+// the lock.
 func (m *model) spentBy(c *client.Client, name string) func() {
 	a, ok := c.Store().Account(datasetName)
 	return func() {
@@ -416,8 +410,8 @@ func (m *model) spentBy(c *client.Client, name string) func() {
 	}
 }
 
-// costOf returns the privacy cost of the given number of answers, in the unit of the budget b. It
-// is slightly rounded down, so that rounding errors do not make a test fail.
+// costOf returns the cost of the given number of answers, in the unit of the budget b. It is
+// slightly rounded down, so that rounding errors do not make a test fail.
 func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
 	views := t.protocol.Views() // the last view belongs to the observer who sees the most
 	view := views[len(views)-1]
@@ -441,8 +435,8 @@ func (m *model) message(body []byte) []byte {
 	return body
 }
 
-// answered replaces the outcome in the body of an entry and keeps the clients' signatures. If
-// outcomes of this study have no signatures, it returns only the outcome.
+// answered replaces the outcome in the body of an entry and keeps the clients' signatures, if there
+// are any.
 func (m *model) answered(body, outcome []byte) []byte {
 	a, err := transcript.ParseAnswered(body)
 	if err != nil || !m.chain.Commits() {

@@ -39,8 +39,8 @@ type address struct {
 	life  *life
 }
 
-// A request is a call that a client makes to a coordinator. It returns a function that stores the
-// result for the client. This function is called only if the call succeeds and its reply arrives.
+// A request is a call to a coordinator. keep stores the result for the client, if the call succeeds
+// and its reply arrives.
 type request func(ctx context.Context, to *address) (keep func(), err error)
 
 func nothing() {}
@@ -81,8 +81,8 @@ func (k *link) call(ctx context.Context, do request) error {
 	return &transport.Unreachable{Address: hubAddress, Err: err}
 }
 
-// once tries a request one time, with the faults that are due. again reports whether the request
-// must be tried again.
+// once tries a request one time, with the faults that are due. again reports whether it must be
+// tried again.
 func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	w := k.life.p.w
 	out, back := k.upTo(w.pace), k.upTo(w.pace)
@@ -120,8 +120,8 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	return judge(err)
 }
 
-// judge decides how a client treats the result err of a call. again reports whether the client must
-// repeat the call. If not, final is the error that the client gets, or nil.
+// judge decides how a client treats the result of a call: again, if it must repeat the call, or
+// else the error that it gets.
 func judge(err error) (again bool, final error) {
 	var refused *transport.Refusal
 	if errors.As(err, &refused) {
@@ -139,8 +139,8 @@ func (a *address) call(ctx context.Context, do request) (keep func(), err error)
 	return do(ctx, a)
 }
 
-// trouble counts a call of the client and returns the faults that are due at it. If a fault
-// requires a false entry, trouble notes this for [link.tamper].
+// trouble counts a call of the client and returns the faults that are due at it. It notes those
+// that require a false entry for [link.tamper].
 func (k *link) trouble() map[kind]fault {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -238,8 +238,7 @@ func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error)
 	}
 }
 
-// tamper replaces an entry of the transcript by a false one if a fault requires it. Otherwise it
-// returns item.
+// tamper replaces an entry of the transcript by a false one if a fault requires it.
 func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -318,9 +317,9 @@ func (k *link) Confirm(ctx context.Context, envelope []byte) error {
 	})
 }
 
-// Complain makes the test fail if the coordinator accepts a complaint about a deal, because no
-// fault changes a deal. A complaint about a closed plan is refused. It is possible, because a
-// client that is late may get the keys of a later version of the roster.
+// Complain fails the test if the coordinator accepts a complaint about a deal, because no fault
+// changes a deal. A late client may get the keys of a later version of the roster and complain
+// about a closed plan, which is refused.
 func (k *link) Complain(ctx context.Context, ask uint64, dealer int) error {
 	w := k.life.p.w
 	return k.call(ctx, func(ctx context.Context, to *address) (func(), error) {

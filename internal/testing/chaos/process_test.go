@@ -78,9 +78,9 @@ func (p *process) begin() *life {
 	return l
 }
 
-// finish ends a run of the process, which has returned err. It records a broken promise if no fault
-// explains the error. A client may stop if it cannot reach the coordinator. A clock that was set
-// wrong explains no error, because clocks differ by less than certificates allow.
+// finish ends a run of the process. Its error is a broken promise unless a fault explains it. A
+// client may stop if it cannot reach the coordinator. A wrong clock explains no error, because
+// clocks differ by less than certificates allow.
 func (p *process) finish(l *life, err error) {
 	l.end()
 	p.w.mu.Lock()
@@ -107,8 +107,8 @@ func (p *process) finish(l *life, err error) {
 // excuse notes that a fault has occurred, after which this run may end with an error.
 func (l *life) excuse(why string) { l.excuses = append(l.excuses, why) }
 
-// die kills the process. It copies the files that survive the fault f to the directory from which
-// the process starts again.
+// die kills the process. The files that survive the fault are copied to the directory in which it
+// starts again.
 func (l *life) die(f fault) {
 	if l.dead {
 		return
@@ -126,8 +126,7 @@ func (l *life) die(f fault) {
 
 func salted(f fault) *rand.Rand { return rand.New(rand.NewPCG(f.Salt, uint64(f.Kind))) }
 
-// opened is called when the process has opened its database. From then on, the writes of the
-// database go through [life.write].
+// opened sends the writes of a database that the process has opened through [life.write].
 func (l *life) opened(db *bbolt.DB) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -138,8 +137,7 @@ func (l *life) opened(db *bbolt.DB) {
 	intercept(db, l.write)
 }
 
-// layer returns a durable.Layer that applies the faults to the database and files of the
-// process.
+// layer returns a durable.Layer that applies the faults to the database and files of the process.
 func (l *life) layer() durable.Layer {
 	return durable.Layer{Opened: l.opened, File: func(path string) (durable.File, error) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -148,7 +146,7 @@ func (l *life) layer() durable.Layer {
 }
 
 // A faulty is the file that durable.Layer.Settle writes again when a database is opened or a commit
-// has failed. Writes and syncs of this file can fail or kill the process, if a fault is due.
+// has failed. Its writes and syncs can fail or kill the process.
 type faulty struct {
 	*os.File
 	l *life
@@ -166,8 +164,8 @@ func (f *faulty) Sync() error {
 	return f.l.sync()
 }
 
-// write is called instead of a write of the database to its file. Because bbolt syncs before and
-// after it writes a meta page, write also simulates these syncs.
+// write replaces a write of the database to its file. It also simulates the syncs before and after
+// bbolt writes a meta page.
 func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -220,8 +218,8 @@ func (l *life) sync() error {
 	return l.suffer(f, err)
 }
 
-// committed is called after a commit, before the process sends anything. If a crash is due at this
-// step, it kills the process and returns an error. No other fault applies.
+// committed is called after a commit, before the process sends anything. If a crash is due, it
+// kills the process and returns an error. No other fault applies.
 func (l *life) committed() error {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -263,8 +261,8 @@ func (l *life) due() (fault, error) {
 	return fault{}, nil
 }
 
-// suffer applies a fault that is due at this step. If err is errDead, it kills the process. Any
-// other err is a reason for which this run may end. suffer returns err.
+// suffer applies a fault that is due at this step, and returns err. If err is errDead, it kills the
+// process. Otherwise this run may end with err.
 func (l *life) suffer(f fault, err error) error {
 	if err == errDead {
 		l.die(f)

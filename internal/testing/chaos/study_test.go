@@ -29,12 +29,16 @@ type variant struct {
 	parts   linestudy.Parts
 }
 
-// variants are small studies, so that many worlds can be simulated. Each covers different features.
-// In order, these are: sums with a minimum number of answers; sums that are mostly noise, so that
-// most rounds are rejected and reused noise is detected; clients that answer in turn; several plans
-// at once; sums whose bodies, states and answers are in files outside the database; messages that
-// clients sign and everybody adds up; secure sums of three clients, which must all answer; secure
-// sums of four clients, of which one may be absent, with long values in files.
+// variants are small studies, so that many worlds can be simulated:
+//
+//   - sums with a minimum number of answers;
+//   - sums that are mostly noise, so that most rounds are rejected and reused noise is detected;
+//   - clients that answer in turn;
+//   - several plans at once;
+//   - sums whose bodies, states and answers are in files outside the database;
+//   - messages that clients sign and everybody adds up;
+//   - secure sums of three clients, which must all answer;
+//   - secure sums of four clients, one of which may be absent, with long values in files.
 var variants = []variant{
 	{"sums", 3, 2, false, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
 	{"loud sums", 3, 2, true, 0, linestudy.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: summed + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
@@ -63,8 +67,7 @@ const (
 	datasetName = "records"
 )
 
-// birth is the time at which every simulation begins. It is the time at which package synctest
-// starts its clock.
+// Simulations begin at birth, when package synctest starts its clock.
 var birth = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A template is a study with invited clients, which many simulations copy.
@@ -152,8 +155,8 @@ func (t *template) equip(m int, name pvi.ClientID, policy string) error {
 	return os.WriteFile(t.records(string(name)), []byte(b.String()), 0o600)
 }
 
-// learn reads the coordinator's secret keys and computes the public protocol of the study. A model
-// needs both for its checks.
+// learn reads the coordinator's secret keys and computes the public protocol of the study, for the
+// checks of a model.
 func (t *template) learn() (err error) {
 	if t.sealing, err = seal.Load(nil, filepath.Join(t.hubDir(), "studies", fmt.Sprintf("%x", t.hash), "sealing.key")); err != nil {
 		return err

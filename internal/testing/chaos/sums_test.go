@@ -14,7 +14,7 @@ import (
 )
 
 // A sumModel checks secure sums. It computes the public steps of the protocol, and compares the
-// messages of the clients with these steps.
+// clients' messages with them.
 type sumModel struct {
 	federation *sums.Federation // nil until the roster is known
 	progress   *sums.Progress
@@ -35,8 +35,8 @@ func (m *model) isWord(d identity.Domain) bool {
 }
 
 // word checks a message of secure sums that a client is about to send: its keys, a confirmation or
-// a share. The client must not have sent a different message of the same kind for the same plan and
-// roster. It may send a share only after the certificate.
+// a share. The client must not have sent a different one for the same plan and roster. It may send
+// a share only after the certificate.
 func (m *model) word(l *life, h signed.Header, item transport.Item) {
 	m.w.tell("%s sends %s for plan %d", l.p.name, h.Domain, h.Round)
 	key := word{l.p.name, h.Domain, h.Round, h.Roster}
@@ -95,9 +95,9 @@ func (m *model) settleSums(ask uint64, o *pvi.Outcome) {
 	}
 }
 
-// inCut checks that the cut of a plan contains every answer that the coordinator has accepted. The
-// cut is the list of the deals that are added up. Without a cut the coordinator owes no receipts,
-// so inCut then forgets the accepted answers of the plan.
+// inCut checks that the cut of a plan (the list of the deals that are added up) contains every
+// answer that the coordinator has accepted. Without a cut the coordinator owes no receipts, so
+// inCut then forgets the accepted answers of the plan.
 func (m *model) inCut(ask uint64) {
 	cut := map[string]bool{}
 	for _, d := range m.sums.progress.Cut() {
@@ -112,9 +112,8 @@ func (m *model) inCut(ask uint64) {
 	}
 }
 
-// spoil changes the body of a step of secure sums so that it becomes invalid. It returns a cut with
-// too few deals, a certificate that contains one confirmation twice, or an opening with a changed
-// share.
+// spoil makes the body of a step of secure sums invalid: a cut with too few deals, a certificate
+// that contains one confirmation twice, or an opening with a changed share.
 func (m *model) spoil(kind transcript.Kind, body []byte) []byte {
 	other := bytes.Clone(body)
 	switch kind {

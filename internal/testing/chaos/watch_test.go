@@ -14,9 +14,8 @@ import (
 
 const between = 5 * time.Minute
 
-// watch looks at the status of the study at intervals. It makes the test fail if the coordinator
-// repeatedly does not say for whom it waits, or if the study has not ended after the duration
-// patience.
+// watch looks at the status of the study at intervals. The test fails if the coordinator repeatedly
+// does not say for whom it waits, or if the study has not ended after the duration patience.
 func (w *world) watch() {
 	silent := 0
 	for w.ctx.Err() == nil {
@@ -67,8 +66,8 @@ func (w *world) status() (coordinator.Status, bool) {
 	return status, err == nil
 }
 
-// ended checks the results of a client that has reached the end of the study. The client's ledger
-// must be intact and cover its answers, and all clients must have the same posterior.
+// ended checks a client that has reached the end of the study. Its ledger must be intact and cover
+// its answers, and all clients must have the same posterior.
 func (m *model) ended(l *life, c *client.Client, e *client.Ending) {
 	spent := m.spentBy(c, l.p.name)
 	var exported bytes.Buffer

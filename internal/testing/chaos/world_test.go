@@ -46,8 +46,8 @@ type world struct {
 	steps   int
 }
 
-// An account is the result of a simulation. wrong describes the promise of the protocol that was
-// broken, or is "" if none was. story is the log.
+// An account is the result of a simulation. wrong describes the broken promise of the protocol, or
+// is "". story is the log.
 type account struct {
 	wrong string
 	story []string
@@ -237,8 +237,7 @@ func (w *world) serve(a *address) {
 	w.address = a
 }
 
-// serving returns the coordinator that process p can call now. It returns nil if p has no network
-// connection or if the coordinator is down.
+// serving returns the coordinator that process p can call now, or nil if either has no connection.
 func (w *world) serving(p *process) *address {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,8 +259,8 @@ func (w *world) isApart(p *process) bool {
 	return time.Now().Before(p.apart)
 }
 
-// fail records that a promise of the protocol was broken, and ends the simulation. Only the first
-// broken promise is kept. The caller holds the lock.
+// fail records the first broken promise of the protocol, and ends the simulation. The caller holds
+// the lock.
 func (w *world) fail(format string, args ...any) {
 	if w.wrong == "" && w.ctx.Err() == nil {
 		w.wrong = fmt.Sprintf(format, args...)

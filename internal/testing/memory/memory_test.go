@@ -6,7 +6,6 @@ import (
 
 var keep [][]byte
 
-// The test checks that Allocated counts one large allocation and many small ones correctly.
 func TestAllocated(t *testing.T) {
 	const size = 4 << 20
 	for _, piece := range []int{16, 1 << 10, size} {
@@ -23,8 +22,6 @@ func TestAllocated(t *testing.T) {
 	keep = nil
 }
 
-// The test checks that Bound fails for a function that allocates too much, and passes for a
-// function within the limit.
 func TestBound(t *testing.T) {
 	for size, fails := range map[int]bool{Factor * 1000: false, Factor*1000 + 2*Room: true} {
 		spy := &spy{TB: t}

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// link matches a link from a documentation page to a file of the repository, together with a
-	// list of names in backquotes after the link. The names are declared in that file.
+	// link matches a link from a documentation page to a file of the repository, and the names in
+	// backquotes after it, which the file declares.
 	link = regexp.MustCompile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)((?:,? `\\w+`)*)")
 	name = regexp.MustCompile(`\w+`)
 )
@@ -33,8 +33,7 @@ func pages(t *testing.T) map[string]string {
 	return text
 }
 
-// The test checks that the files to which pages link exist, and that each file contains the names
-// that follow the link on the page.
+// Each file to which a page links must contain the names that follow the link on the page.
 func TestPageLinksExist(t *testing.T) {
 	named := 0
 	for page, text := range pages(t) {

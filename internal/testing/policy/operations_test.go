@@ -37,8 +37,8 @@ func section(t *testing.T, page, heading string) string {
 	return text
 }
 
-// same fails the test if the lists said and are do not contain the same strings. Order and
-// repetition do not matter.
+// same fails the test if said and are do not contain the same strings. Order and repetition do not
+// matter.
 func same(t *testing.T, what string, said, are []string) {
 	t.Helper()
 	for _, list := range []*[]string{&said, &are} {
@@ -55,8 +55,8 @@ var (
 	flag  = regexp.MustCompile("`--([a-z-]+)`")
 )
 
-// flagsOf returns the names of a command's flags, which are the exported fields with a help text in
-// the struct of the command.
+// flagsOf returns the flags of a command, which are the exported fields with a help text in its
+// struct.
 func flagsOf(t *testing.T, text, command string) (all []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
@@ -91,7 +91,6 @@ func names(text string, pattern *regexp.Regexp) (all []string) {
 	return all
 }
 
-// The test checks that the page for operators lists exactly the flags of the programs.
 func TestOperationsHasTheFlags(t *testing.T) {
 	page := section(t, source(t, "docs/use/operations.md"), "Flags")
 	serve, run, ok := strings.Cut(page, "Flags of `client run`")
@@ -105,7 +104,6 @@ func TestOperationsHasTheFlags(t *testing.T) {
 	same(t, "client run", names(run, flag), append(ofRun, ofConnection...))
 }
 
-// The test checks that the page for operators lists exactly the metrics of the programs.
 func TestOperationsHasTheMetrics(t *testing.T) {
 	said := names(section(t, source(t, "docs/use/operations.md"), "What to watch"), regexp.MustCompile("`(fedpvi_[a-z_]+)`"))
 	var are []string
@@ -120,7 +118,6 @@ func TestOperationsHasTheMetrics(t *testing.T) {
 	same(t, "metrics", said, append(are, names(site, regexp.MustCompile(`"(fedpvi_client_[a-z_]+)"`))...))
 }
 
-// The test checks that the page for operators lists exactly the files that the daemons keep.
 func TestOperationsHasTheFiles(t *testing.T) {
 	said := names(section(t, source(t, "docs/use/operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json|url))`"))
 	var are []string
@@ -137,9 +134,8 @@ func TestOperationsHasTheFiles(t *testing.T) {
 // network matches code that opens a port, connects, or resolves a name.
 var network = regexp.MustCompile(`\b(net\.(Listen|ListenConfig|ListenPacket|ListenUDP|ListenTCP|Dial\w*|Lookup\w*|Resolve\w+|Resolver)|tls\.(Dial\w*|Listen|Dialer)|http\.(Get|Post|Head|Client|DefaultClient|DefaultTransport|Transport|ListenAndServe\w*|Server)|pgx\.Connect\w*|memberlist\.Create|otlp\w+\.New|grpc\.(Dial\w*|NewClient|NewServer))\b`)
 
-// The test checks that only known files of the daemons can open a port or connect, and that neither
-// daemon does so unless a flag tells it to. There are two exceptions: a client connects to its
-// coordinator, and the coordinator opens a socket in its state directory.
+// No daemon opens a port or connects unless a flag tells it to, except that a client connects to
+// its coordinator, and the coordinator opens a socket in its state directory.
 func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 	var found []string
 	ofDaemons := regexp.MustCompile(`^(cmd/(client|coordinator)|client|coordinator|transport|internal/(audit|table|cli|private|durable|web)|crypto|pvi|dpmech|gpu)(/|$)`)
@@ -176,10 +172,9 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 	}
 }
 
-// The test checks that the systemd units use only flags and variables that the programs have. A
-// unit must not restart a program after an error that only a person can correct. A unit must
-// restrict the rights of its program as listed below, and must not give it access to further paths
-// or devices.
+// A unit must not restart a program after an error that only a person can correct. It must restrict
+// the rights of its program as listed below, and must not give it access to further paths or
+// devices.
 func TestUnitsFitThePrograms(t *testing.T) {
 	for unit, c := range map[string]struct{ command, file, folder, codes string }{
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},

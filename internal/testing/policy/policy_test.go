@@ -1,5 +1,5 @@
-// Package policy contains tests of the repository's source. They check rules that the compiler
-// does not check.
+// Package policy contains tests of the repository's source. They check rules that the compiler does
+// not check.
 package policy
 
 import (
@@ -63,9 +63,8 @@ func files(t *testing.T) []file {
 	return all
 }
 
-// floors lists the packages in layers, beginning with the lowest. A package may import only
-// packages of lower layers. TestImportsRunDownward checks this, with a few exceptions for test
-// files.
+// floors lists the packages in layers, lowest first. A package may import only packages of lower
+// layers, with a few exceptions for test files.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/calendar", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser", "internal/testing/postgres"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/arrowdata", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/testing/mistakes", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
@@ -154,9 +153,8 @@ func TestImportsRunDownward(t *testing.T) {
 	}
 }
 
-// The test checks that the daemons' programs do not link the autoencoder, test code or tools,
-// because a hospital should run only code that a study needs. The test follows the imports of all
-// files that are not tests, whatever their build tags.
+// A hospital should run only code that a study needs. The test follows the imports of all files
+// that are not tests, whatever their build tags.
 func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	imports := map[string][]string{}
 	for _, f := range files(t) {
@@ -316,8 +314,6 @@ func (r rule) allows(path string) bool {
 	return listed(path, r.except) || r.only != "" && !listed(path, r.only)
 }
 
-// The test checks that no file has a forbidden import, unless the file is exempt.
-//
 //abuse:case P01 no serialisation of types by reflection
 //abuse:case P07 no daemon starts a process, except an age plugin that its operator names
 //abuse:case P15 no predictable source of randomness where it protects
@@ -351,8 +347,8 @@ func TestEveryPackageHasOneDoc(t *testing.T) {
 	}
 }
 
-// The test checks that no source file contains an escape character. Programs therefore print no
-// colors and no other escape sequences, whether or not NO_COLOR is set.
+// Without an escape character in any source file, programs print no colors and no other escape
+// sequences, whether or not NO_COLOR is set.
 func TestProgramsPrintNoEscapeSequences(t *testing.T) {
 	escape := regexp.MustCompile(`(?i)\\x1b|\\033|\\u001b|\\e\[|\x1b`)
 	for _, f := range files(t) {
@@ -365,8 +361,7 @@ func TestProgramsPrintNoEscapeSequences(t *testing.T) {
 	}
 }
 
-// The test checks that go.mod has no replace directive. With such a directive the build would use
-// code that go.sum does not name.
+// With a replace directive the build would use code that go.sum does not name.
 func TestNoReplace(t *testing.T) {
 	for _, name := range []string{"go.mod", "tools/protogen/go.mod"} {
 		if strings.Contains(source(t, name), "replace ") {

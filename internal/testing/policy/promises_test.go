@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// namedTest matches the name of a test or fuzz target. The name is either in backquotes, or the text
-// of a link to the file of the test.
+// namedTest matches the name of a test or fuzz target, in backquotes or as the text of a link to
+// its file.
 var namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`|\\[((?:Test|Fuzz)[A-Z]\\w*)\\]\\(([^)]*)\\)")
 
 // testsOf returns the tests and fuzz targets that source declares.
@@ -19,8 +19,7 @@ func testsOf(source string) []string {
 	return names(source, regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`))
 }
 
-// The test checks that every test that a page names exists. If the name is a link, the test must be
-// in the linked file.
+// If the name of a test on a page is a link, the test must be in the linked file.
 func TestPagesNameExistingTests(t *testing.T) {
 	var there []string
 	for _, f := range files(t) {
@@ -45,16 +44,14 @@ func TestPagesNameExistingTests(t *testing.T) {
 }
 
 // A block is the smallest part of a page that must name a test: a paragraph, an item of a list, or
-// a row of a table. A table that shows a layout or metrics is an exception. It belongs to the block
-// of the paragraph before it.
+// a row of a table. A table that shows a layout or metrics belongs to the paragraph before it.
 type block struct{ heading, text string }
 
 // layout matches the first line of a table that shows a layout or metrics.
 var layout = regexp.MustCompile(`^\| (bytes|word|domain|metric of the coordinator|metric of a client) \|`)
 
-// blocksOf divides a page into blocks. It divides text at empty lines, lists at their items, and
-// tables at their rows. It leaves out HTML comments and text that is indented by four spaces, such
-// as commands.
+// blocksOf divides a page into paragraphs, items of lists, and rows of tables. It leaves out HTML
+// comments and text that is indented by four spaces, such as commands.
 func blocksOf(page string) (all []block) {
 	heading, afterProse := "", false
 	add := func(text string) { all = append(all, block{heading, text}) }
@@ -82,9 +79,8 @@ func blocksOf(page string) (all []block) {
 	return all
 }
 
-// unproved returns an error for each block of a page that names no test, unless the block begins
-// with one of the exceptions. For each exception, exactly one block without a test must begin with
-// it; otherwise unproved returns an error for the exception.
+// unproved returns an error for each block of a page that names no test, unless it begins with one
+// of the exceptions, and for each exception that does not match exactly one such block.
 func unproved(page string, exceptions map[string]string) (errs []error) {
 	used := map[string]int{}
 	for _, b := range blocksOf(page) {
@@ -111,8 +107,8 @@ func unproved(page string, exceptions map[string]string) (errs []error) {
 }
 
 // promising lists the pages on which every paragraph, item of a list and row of a table must name a
-// test. For each page it lists exceptions, which promise nothing that a test could check. It maps
-// the first words of an exception to the reason for it.
+// test. It maps the first words of exceptions, which promise nothing that a test could check, to
+// the reasons for them.
 var promising = map[string]map[string]string{
 	"docs/prove/identity.md": {
 		"This page describes":         "about the page",
@@ -140,8 +136,8 @@ var promising = map[string]map[string]string{
 	},
 }
 
-// The test checks that every promise names a test, on the pages listed in promising. It cannot
-// check that the named test fits the promise. The author of the promise must do this.
+// The test cannot check that the named test fits the promise. The author of the promise must do
+// this.
 func TestPromisesNameTests(t *testing.T) {
 	for page, exceptions := range promising {
 		for _, err := range unproved(source(t, page), exceptions) {
@@ -176,8 +172,6 @@ func TestPromisesWithoutTestsAreFound(t *testing.T) {
 	}
 }
 
-// The test checks that the page on identities lists exactly the domains under which programs sign
-// data.
 func TestIdentityHasTheDomains(t *testing.T) {
 	page := section(t, source(t, "docs/prove/identity.md"), "Signatures")
 	table := page[strings.Index(page, "\n| `fedpvi/v1/"):strings.Index(page, "\n\n**Envelope**")]

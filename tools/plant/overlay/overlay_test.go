@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The test checks that apply returns an error if an anchor does not occur exactly once, so that no
-// fault is silently omitted.
+// An anchor that does not occur exactly once is an error, so that no fault is silently omitted.
 func TestLostAnchors(t *testing.T) {
 	for _, text := range []string{"nothing\n", "anchor\nanchor\n"} {
 		if _, err := (Edit{File: "a.go", Anchor: "anchor", After: "x"}).apply(text); err == nil {
