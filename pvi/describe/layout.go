@@ -1,12 +1,12 @@
 // Package describe defines the release of tables that describe the records of a study: counts by
-// level, histograms, means and sds, of all records and by the levels of one column. A [Layout]
-// defines the vector of a record, and [Layout.Summary] computes estimates and intervals from the
-// noisy sums.
+// level, histograms, means and sds, for all records and by the levels of one column. A [Layout]
+// defines a record's vector, and [Layout.Summary] computes estimates and intervals from the noisy
+// sums.
 //
 // # The release
 //
-// A record adds a vector to the sum. The vector has one element for each cell of a described
-// column, and two more elements for each numeric column. The elements are zero, except for these:
+// A record adds a vector to the sum. It has an element for each cell of a described column, and two
+// more for each numeric column. These are not zero:
 //
 //   - 1 in the cell of its level, of its bin, or of missing values;
 //   - if the value is a number, v/√2 and (2v²−1)/√2, where v is the value on the scale on which the
@@ -18,8 +18,8 @@
 //
 //	(v² + (2v²−1)²)/2,
 //
-// which is at most 1 and is 1 at the bounds. The norm of any vector is therefore at most the root
-// of the number of columns plus the number of numeric columns ([Layout.Norm]).
+// which is at most 1 and is 1 at the bounds. So the squared norm is at most the number of columns
+// plus the number of numeric columns ([Layout.Norm]).
 package describe
 
 import (
@@ -33,20 +33,19 @@ import (
 type Layout struct {
 	columns []column
 	by      *column // column whose levels divide the tables, or nil
-	groups  int     // number of levels of the column that divides the tables, and one more if its values may be missing; 1 if no column divides them
+	groups  int     // number of levels of by, and one more if its values may be missing; otherwise 1
 	size    int
 	norm    float64
 }
 
-// A column is a column of the study that the tables describe, with its place in the vectors. Its
-// elements for the first group of records come first, then its elements for the second group, and
-// so on.
+// A column is a described column, with its place in the vectors. Its elements for the first group
+// of records come first, then those for the second, and so on.
 type column struct {
 	*study.Column
 	first   int
 	edges   []float64 // edges of the bins of a numeric column
-	cells   int       // number of bins or levels, and one more if values may be missing; each has its own element in a vector
-	missing int       // index of the cell of missing values; −1 if there is none
+	cells   int       // number of bins or levels, and one more if values may be missing
+	missing int       // cell of missing values, or −1
 }
 
 // width returns the number of elements of a column in one group.
@@ -91,15 +90,14 @@ func newColumn(of *study.Column, bins int) column {
 	return c
 }
 
-// Size returns the number of elements of a record's vector.
+// Size returns the number of elements of a vector.
 func (l *Layout) Size() int { return l.size }
 
 // Norm returns an upper bound on the L2 norm of a vector.
 func (l *Layout) Norm() float64 { return l.norm }
 
-// Vector writes the vector of a record to dst. values holds the record's values of the described
-// columns, followed by its value of the column that divides the tables, if there is one. A missing
-// value is NaN.
+// Vector writes the vector of a record to dst. values holds its values of the described columns,
+// and then of the column that divides the tables, if any. A missing value is NaN.
 func (l *Layout) Vector(dst, values []float64) {
 	clear(dst)
 	group := 0
@@ -117,12 +115,12 @@ func (l *Layout) Vector(dst, values []float64) {
 	}
 }
 
-// moment is the factor of the elements v and 2v² − 1 of a vector, from whose sums the mean and the
-// sd of a column follow. Since v is in [−1, 1], the two elements together have a norm of at most 1.
+// moment is the factor of the elements v and 2v² − 1, which give the mean and the sd of a column.
+// For v in [−1, 1], both together have a norm of at most 1.
 const moment = 1 / math.Sqrt2
 
-// cell returns the index of the cell that counts a value. A bin contains its lower edge, and the
-// last bin contains both of its edges.
+// cell returns the cell that counts a value. A bin contains its lower edge, and the last bin both
+// edges.
 func (c *column) cell(x float64) int {
 	switch {
 	case math.IsNaN(x) && c.missing >= 0:
@@ -137,8 +135,7 @@ func (c *column) cell(x float64) int {
 	return min(max(at, 0), len(c.edges)-2)
 }
 
-// scaled maps the value x linearly so that the bounds of the column become −1 and 1. Values beyond
-// the bounds become −1 or 1.
+// scaled maps the column's bounds to −1 and 1, and values beyond them too.
 func (c *column) scaled(x float64) float64 {
 	return min(max((x-c.middle())/c.half(), -1), 1)
 }

@@ -6,48 +6,47 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Scored summarises how well the fit predicts records that were held out from it. It contains
-// estimates about their log predictive densities, each clipped to the range [Low, High]. Intervals
-// are statements about the held-out records of the clients that answered. For these records only
-// the noise is unknown, so intervals cover the noise alone. Standard errors are for statements
-// about other records. They add the sampling error, and assume that records are independent.
+// A Scored summarises how well the fit predicts held-out records, by their log predictive
+// densities, clipped to the range [Low, High]. Intervals are about the held-out records of the
+// clients that answered, so they cover the noise alone. Standard errors are about other records.
+// They add the sampling error of independent records.
 type Scored struct {
-	Level   float64 `json:"level"`    // probability with which an interval holds
-	Clients int     `json:"clients"`  // number of clients whose held-out records were scored
+	Level   float64 `json:"level"`    // level of the intervals
+	Clients int     `json:"clients"`  // clients whose held-out records were scored
 	NoiseSD float64 `json:"noise_sd"` // sd of the noise in Records
-	HeldOut float64 `json:"held_out"` // probability with which a record was held out
+	HeldOut float64 `json:"held_out"` // probability that a record was held out
 
 	Low  float64 `json:"clip_low"`
 	High float64 `json:"clip_high"`
 
-	// Outcome describes the outcome whose log density was computed, and the scale of this density.
-	// It is empty if the model is a program or a formula.
+	// Outcome describes the outcome and the scale of its density. It is empty for a program or a
+	// formula.
 	Outcome string `json:"outcome,omitempty"`
 
 	Records Value   `json:"records"` // number of held-out records
 	ELPD    Value   `json:"elpd"`    // sum of the clipped log predictive densities
 	ELPDSE  float64 `json:"elpd_se"` // standard error of the sum
-	Mean    Value   `json:"mean"`    // the sum divided by the number of records
-	MeanSE  float64 `json:"mean_se"` // standard error of the mean; 0 if Mean has no estimate
-	Below   Value   `json:"below"`   // share of the records whose log density was raised to Low
-	Above   Value   `json:"above"`   // share of the records whose log density was lowered to High
+	Mean    Value   `json:"mean"`    // ELPD divided by the number of records
+	MeanSE  float64 `json:"mean_se"` // 0 if Mean has no estimate
+	Below   Value   `json:"below"`   // share of records whose density was raised to Low
+	Above   Value   `json:"above"`   // share of records whose density was lowered to High
 }
 
-// Scores defines the vector that a held-out record adds to a sum. Let v be the record's log
-// predictive density, clipped to a range and scaled so that the range is [−1, 1]. The elements are
+// Scores defines the vector of a held-out record. Let v be its log predictive density, clipped to a
+// range that is scaled to [−1, 1]. The elements are
 //
 //	√a          for the number of records
 //	√b·v        for the sum of the densities
 //	√c·(2v²−1)  for their variance
 //	√d          in one of two elements if the density lies below the range or above it
 //
-// with a + b + c + d = 1. The squared norm a + bv² + c(2v²−1)² + d is convex in v², and is at most 1 for
-// v² of 0 and of 1. The norm is therefore at most 1.
+// with a + b + c + d = 1. The squared norm a + bv² + c(2v²−1)² + d is convex in v², and at most 1
+// for v² of 0 and of 1. So the norm is at most 1.
 type Scores struct {
 	middle, half float64
 }
 
-// These are the indices of the elements of a vector.
+// Indices of the elements of a vector.
 const (
 	elementCount = iota
 	elementSum
@@ -57,12 +56,11 @@ const (
 	elements
 )
 
-// weights are the squared weights a, b, c and d of the elements (see [Scores]). They make the error
-// of the mean log density small, even near an end of the range. There the error of the number of
-// records adds most to it.
+// weights are a, b, c and d (see [Scores]). They keep the error of the mean log density small even
+// near an end of the range, where the number of records adds most to it.
 var weights = [elements]float64{elementCount: 0.3, elementSum: 0.5, elementSquares: 0.1, elementBelow: 0.1, elementAbove: 0.1}
 
-// NewScores returns the Scores for log densities that are clipped to the range from low to high.
+// NewScores returns the Scores for log densities clipped to [low, high].
 func NewScores(low, high float64) *Scores { return &Scores{low + (high-low)/2, (high - low) / 2} }
 
 // Size returns the number of elements of a vector.
@@ -71,8 +69,8 @@ func (s *Scores) Size() int { return elements }
 // Norm returns an upper bound on the L2 norm of a vector.
 func (s *Scores) Norm() float64 { return 1 }
 
-// Vector writes the vector of a record with the given log predictive density, which must not be
-// NaN, to dst.
+// Vector writes the vector of a record to dst. log is its log predictive density, which must not be
+// NaN.
 func (s *Scores) Vector(dst []float64, log float64) {
 	at := (log - s.middle) / s.half
 	v := min(max(at, -1), 1)
@@ -88,9 +86,8 @@ func (s *Scores) Vector(dst []float64, log float64) {
 	}
 }
 
-// CountSD returns the sd of the estimated number of records if the noise of each element of the sum
-// has the given sd. MeanSD returns the sd of the estimated mean of n log densities in the same way,
-// for a mean in the middle of the range.
+// CountSD returns the sd of the estimated number of records, and MeanSD that of the mean of n log
+// densities near the middle of the range. sd is the sd of the noise in an element of the sum.
 func (s *Scores) CountSD(sd float64) float64 { return sd / math.Sqrt(weights[elementCount]) }
 
 // MeanSD is described with [Scores.CountSD].
@@ -98,15 +95,14 @@ func (s *Scores) MeanSD(sd, n float64) float64 {
 	return s.half * sd / math.Sqrt(weights[elementSum]) / n
 }
 
-// Estimate returns estimates for the sum of the vectors of all held-out records. Every element of
-// the sum has noise with the given sd. Intervals hold with probability level, which is below 1.
-// They hold exactly with this probability if the noise is normal.
+// Estimate returns estimates from the sum of all held-out records' vectors, with noise of the given
+// sd in each element. Intervals hold with probability level, which is below 1, if the noise is
+// normal.
 //
-// The elpd is the sum of the clipped log predictive densities of all held-out records. If c is the
-// middle of the range, h half its width, n the number of records and V the sum of the scaled
-// densities, the elpd is cn + hV. The noise of n and V is independent. The sampling variance of the
-// elpd is n times the variance of a density. If the noise leaves no estimate of this variance, the
-// upper end of its interval replaces the estimate.
+// The elpd is the sum of the clipped log predictive densities: cn + hV, where c is the middle of
+// the range, h half its width, n the number of records and V the sum of the scaled densities. The
+// noise of n and V is independent. The sampling variance of the elpd is n times the variance of a
+// density. If noise leaves no estimate of this variance, the upper end of its interval is used.
 func (s *Scores) Estimate(sum []float64, sd float64, clients int, level float64) *Scored {
 	e := estimator{z: distuv.UnitNormal.Quantile((1 + level) / 2)}
 	var of, variance [elements]float64
@@ -132,7 +128,7 @@ func (s *Scores) Estimate(sum []float64, sd float64, clients int, level float64)
 	if !out.Mean.IntervalOnly {
 		m := out.Mean.Estimate
 		if out.Mean.Low == -1 && out.Mean.High == 1 {
-			m = 1 // the noise hides the mean, so it may lie anywhere in the range; the error is largest at an end of the range
+			m = 1 // the noise hides the mean; the error is largest at an end of the range
 		}
 		out.MeanSE = math.Sqrt(s.half*s.half*(vVar+m*m*nVar)/(n*n) + deviation*deviation/n)
 	}

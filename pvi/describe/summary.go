@@ -7,30 +7,30 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Value is an estimate of a statistic of the records, with its interval. The interval covers the
-// privacy noise. There is no sampling error, because the tables describe only the records of the
-// clients that answered.
+// A Value is an estimate of a statistic of the records, with an interval for the privacy noise.
+// There is no sampling error, because the tables describe only the records of the clients that
+// answered.
 type Value struct {
 	Estimate float64 `json:"estimate"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 
-	// IntervalOnly is true if the noise leaves no useful estimate. Estimate is then a number in the
-	// interval and must not be shown.
+	// IntervalOnly is true if the noise leaves no useful estimate. Estimate is then some number in
+	// the interval, not to be shown.
 	IntervalOnly bool `json:"interval_only,omitempty"`
 }
 
 // A Summary holds the tables of a study.
 type Summary struct {
-	Level   float64  `json:"level"`    // probability with which an interval holds
+	Level   float64  `json:"level"`    // level of the intervals
 	Clients int      `json:"clients"`  // number of clients whose records are in the tables
 	NoiseSD float64  `json:"noise_sd"` // sd of the noise of a released count
 	By      string   `json:"by,omitempty"`
-	Groups  []Group  `json:"groups"` // all records, and then the records of each level of By
+	Groups  []Group  `json:"groups"` // all records, then those of each level of By
 	Columns []Column `json:"columns"`
 }
 
-// A Group is a set of records. The name is empty if the group contains all records.
+// A Group is a set of records. The group of all records has no name.
 type Group struct {
 	Name    string `json:"name,omitempty"`
 	Records Value  `json:"records"`
@@ -40,30 +40,29 @@ type Group struct {
 type Column struct {
 	Name   string   `json:"name"`
 	Unit   string   `json:"unit,omitempty"`
-	Labels []string `json:"labels"` // names of the cells: levels, or bins such as "[20, 30)"
+	Labels []string `json:"labels"` // levels, or bins such as "[20, 30)"
 	Parts  []Part   `json:"parts"`  // one table for each group
 }
 
 // A Part is the table of a column for one group of records.
 type Part struct {
-	Counts    []Value `json:"counts"`              // number of records for each label of the column
-	Shares    []Value `json:"shares"`              // share of the group's records for each label of the column
+	Counts    []Value `json:"counts"`              // number of records for each label
+	Shares    []Value `json:"shares"`              // share of the group's records for each label
 	Mean      *Value  `json:"mean,omitempty"`      // mean of a numeric column without missing values
 	SD        *Value  `json:"sd,omitempty"`        // standard deviation of these values
-	Quartiles []Value `json:"quartiles,omitempty"` // quartiles; intervals include the error due to bins
+	Quartiles []Value `json:"quartiles,omitempty"` // with intervals that include the error due to bins
 }
 
 // missingLabel is the name of the cell of missing values.
 const missingLabel = "(missing)"
 
-// Summary returns the tables for the sums of the vectors of all records. Every element of the sums
-// has noise with the given sd. The intervals hold with probability level, which is below 1.
+// Summary returns the tables from the sums of all records' vectors, with noise of the given sd in
+// each element. Intervals hold with probability level, which is below 1.
 //
-// Intervals of counts, shares and means are exact for normal noise. Intervals of ratios follow
-// Fieller (Journal of the Royal Statistical Society B 16, 1954). Intervals of sds hold
-// approximately, if the noise is small compared to the number of records. Intervals of quartiles
-// hold with at least this probability. All intervals are cut off at the limits of the statistic,
-// which does not change the probability that they hold.
+// For normal noise, intervals of counts, shares and means are exact. Those of ratios follow Fieller
+// (Journal of the Royal Statistical Society B 16, 1954). Those of sds are approximate, for noise
+// that is small compared to the number of records. Those of quartiles hold with at least the
+// probability level. All are cut off at the limits of the statistic.
 func (l *Layout) Summary(sums []float64, sd float64, clients int, level float64) *Summary {
 	s := &Summary{Level: level, Clients: clients, NoiseSD: sd}
 	z := distuv.UnitNormal.Quantile((1 + level) / 2)
@@ -99,12 +98,12 @@ func (l *Layout) Summary(sums []float64, sd float64, clients int, level float64)
 }
 
 // An estimator estimates the statistics of one group of records. All tables of a group count the
-// same records, so the number of records is estimated from all tables together.
+// same records, so together they estimate their number.
 //
 // The elements of the sums have independent noise with the same variance V. The total T of a table
-// with K cells estimates the number of records n, with variance KV. The weighted mean of the totals
-// of all tables, with weights 1/K, estimates n with variance V/Σ(1/K). The estimate of a cell c is
-// c + (n − T)/K. The part c − T/K is independent of n.
+// with K cells estimates the number of records n, with variance KV. The mean of all totals with
+// weights 1/K estimates n with variance V/Σ(1/K). The estimate of a cell c is c + (n − T)/K, where
+// c − T/K is independent of n.
 type estimator struct {
 	*Layout
 	z                   float64
@@ -114,7 +113,7 @@ type estimator struct {
 	records, recordsVar float64 // n and its variance
 }
 
-// estimator returns an estimator for the records of the groups in the half-open range [from, to).
+// estimator returns an estimator for the groups in [from, to).
 func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimator {
 	e := &estimator{Layout: l, z: z, variance: sd * sd * float64(to-from)}
 	totals := make([]float64, len(l.columns))
@@ -147,9 +146,8 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 	return e
 }
 
-// sum adds up some cells of a column, which has total cells in all. It returns the sum, the
-// variance of the sum's noise, and the covariance of this noise with the noise of the estimated
-// number of records.
+// sum adds up cells of a column with total cells. It returns the sum, the variance of its noise,
+// and the covariance of this noise with that of the number of records.
 func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x
@@ -158,22 +156,20 @@ func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance f
 	return sum, e.variance*float64(len(cells))*(1-share) + share*share*e.recordsVar, share * e.recordsVar
 }
 
-// count returns a Value for an estimate x of a number of records. variance is the variance of the
-// noise in x, from which the interval follows.
+// count returns a Value for an estimate x of a number of records, with the variance of its noise.
 func (e *estimator) count(x, variance float64) Value {
 	d := e.z * math.Sqrt(variance)
 	return Value{Estimate: x, Low: x - d, High: x + d}.within(0, math.Inf(1))
 }
 
-// within moves the estimate, and both ends of its interval, into the range [low, high].
+// within moves the estimate and both ends of its interval into [low, high].
 func (v Value) within(low, high float64) Value {
 	in := func(x float64) float64 { return min(max(x, low), high) }
 	return Value{in(v.Estimate), in(v.Low), in(v.High), v.IntervalOnly}
 }
 
-// ratio returns x/n with Fieller's interval: it contains all r for which x − r·n is at most z of
-// its own sds away from 0. xVar and nVar are the variances of the noise in x and n. If n itself may
-// be 0, the interval is [low, 1].
+// ratio returns x/n with Fieller's interval: all r for which x − r·n is at most z of its own sds
+// away from 0. xVar and nVar are variances of noise. If n may be 0, the interval is [low, 1].
 func (e *estimator) ratio(x, xVar, n, nVar, covariance, low float64) Value {
 	zz := e.z * e.z
 	a, b, c := n*n-zz*nVar, x*n-zz*covariance, x*x-zz*xVar
@@ -189,8 +185,8 @@ func (e *estimator) ratio(x, xVar, n, nVar, covariance, low float64) Value {
 	return Value{Estimate: x / n, Low: (b - root) / a, High: (b + root) / a}.within(low, 1)
 }
 
-// part returns the counts and shares of the cells of column k for the estimator's group of records.
-// For a numeric column, it also returns the mean, the sd and the quartiles.
+// part returns the counts and shares of column k for the group and, for a numeric column, the mean,
+// the sd and the quartiles.
 func (e *estimator) part(k int) Part {
 	c, cells := &e.columns[k], e.cells[k]
 	var p Part
@@ -212,7 +208,7 @@ func (e *estimator) part(k int) Part {
 }
 
 // mean returns the mean of a numeric column from the sums in moments. n estimates the number of
-// values, with variance nVar. The noise in n is independent of the noise in moments.
+// values, with variance nVar and independent noise.
 func (e *estimator) mean(c *column, moments [2]float64, n, nVar float64) Value {
 	v := e.ratio(moments[0], e.momentVar(), n, nVar, 0, -1)
 	at := func(x float64) float64 { return c.middle() + c.half()*x }
@@ -221,9 +217,8 @@ func (e *estimator) mean(c *column, moments [2]float64, n, nVar float64) Value {
 
 func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) }
 
-// leastKnown limits the number of records for which the sd of a column is estimated. If the number
-// is less than leastKnown times the sd of its noise, the noise would dominate the estimate, so
-// there is none.
+// leastKnown limits the sd of a column: fewer records than leastKnown times the sd of their noise
+// give no estimate, because noise would dominate it.
 const leastKnown = 8
 
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
@@ -232,10 +227,9 @@ func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 }
 
 // spread estimates the sd of n values v in [−1, 1]. moments holds S, the sum of v, and U, the sum
-// of 2v² − 1, and sVar and uVar are the variances of the noise in S and U. With m = S/n and u =
-// U/n, the variance of v is (u+1)/2 − m². This estimate has noise because U, S and n have noise.
-// The variance of its noise is computed to first order in the noise of U and n, and to second order
-// in the noise of m. If the estimate is not positive, it shows only that the sd is small.
+// of 2v² − 1, with noise of variance sVar and uVar. With m = S/n and u = U/n, the variance of v is
+// (u+1)/2 − m². The variance of its noise is to first order in the noise of U and n, and to second
+// order in that of m. An estimate that is not positive shows only that the sd is small.
 func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{Estimate: 0.5, High: 1, IntervalOnly: true}
@@ -251,10 +245,10 @@ func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Valu
 }
 
 // quantile returns a quantile of a column's values, with an interval between two edges of bins. An
-// edge is surely low if the share of values below the edge is smaller than the quantile's share, by
-// more than noise can explain. The lower end of the interval is the last edge that is surely low
-// together with all edges below it. The lower end is too high only if noise makes the first edge
-// above the true quantile surely low. The upper end is found in the same way.
+// edge is surely low if the share of values below it is less than share by more than noise can
+// explain. The lower end is the last edge such that it and all edges below it are surely low. It is
+// too high only if noise makes the first edge above the true quantile surely low. The upper end is
+// found in the same way.
 func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	bins := len(c.edges) - 1
 	low, high, at := 0, bins, c.edges[bins]
@@ -271,7 +265,7 @@ func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 		}
 		high = k
 	}
-	// The estimate interpolates between edges. Negative cells count as empty.
+	// Interpolate between edges. Negative cells count as empty.
 	for _, x := range cells[:bins] {
 		total += max(x, 0)
 	}
@@ -286,8 +280,8 @@ func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	return Value{Estimate: at, Low: min(c.edges[low], at), High: max(c.edges[max(high, low)], at)}
 }
 
-// excess compares the number of values in the first k bins of a column with the given share of the
-// values in all bins. It returns the difference and the sd of the noise in it.
+// excess compares the number of values in the first k bins with the given share of the values in
+// all bins. It returns the difference and the sd of its noise.
 func (e *estimator) excess(cells []float64, k, bins int, share float64) (excess, sd float64) {
 	var variance, inRecords float64
 	for i, x := range cells {
@@ -302,11 +296,10 @@ func (e *estimator) excess(cells []float64, k, bins int, share float64) (excess,
 		variance += weight * weight
 		inRecords += weight / float64(len(cells))
 	}
-	// An estimated cell is c + (n − T)/K, where c is the released cell, T is the total of the K
-	// released cells, and n is the number of records. The weighted sum of the cells is therefore
-	// Σ w·(c − T/K) + w̄·n, where w̄ is the mean weight. The first term has the variance
-	// V·(Σw² − K·w̄²), where V is the variance of the noise of a cell. The second term has the
-	// variance w̄²·Var(n).
+	// An estimated cell is c + (n − T)/K, where c is the released cell, T the total of the K cells,
+	// and n the number of records. The weighted sum of the cells is therefore Σ w·(c − T/K) + w̄·n,
+	// where w̄ is the mean weight. The first term has the variance V·(Σw² − K·w̄²), where V is the
+	// variance of the noise of a cell. The second has the variance w̄²·Var(n).
 	variance = e.variance*(variance-float64(len(cells))*inRecords*inRecords) + inRecords*inRecords*e.recordsVar
 	return excess, math.Sqrt(max(variance, 0))
 }

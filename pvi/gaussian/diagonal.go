@@ -9,14 +9,14 @@ import (
 
 const logTwoPi = 1.837877066409345483560659472811235279722794947275566825634303080965531391854520
 
-// Diagonal returns the family of Gaussians over R^d with independent coordinates. A vector of
-// natural parameters has h1..hd, the precisions times means, and then Λ11..Λdd, the precisions.
+// Diagonal returns the family of Gaussians over R^d with independent coordinates. The natural
+// parameters are h1..hd, the precisions times means, and then Λ11..Λdd, the precisions.
 func Diagonal(d int) Family { return diagonal(d) }
 
 type diagonal int
 
-// Independent reports whether a family is [Diagonal]. In a diagonal family, the distribution of
-// each coordinate depends only on its own two natural parameters.
+// Independent reports whether a family is [Diagonal]. Each coordinate then depends only on its own
+// two natural parameters.
 func Independent(f Family) bool {
 	_, so := f.(diagonal)
 	return so
@@ -49,9 +49,8 @@ func (f diagonal) Check(nat []float64) error {
 	return nil
 }
 
-// CheckCoordinate checks one coordinate of a [Diagonal] family without the others. It returns the
-// error that Check returns if coordinate i, counted from 0, has the natural parameters h and
-// precision, and nil if they are proper.
+// CheckCoordinate checks one coordinate of a [Diagonal] family, counted from 0, as Check does for
+// all.
 func CheckCoordinate(i int, h, precision float64) error {
 	if math.IsNaN(h) || math.IsInf(h, 0) {
 		return fmt.Errorf("%w: precision times mean of coordinate %d is %g", ErrImproper, i+1, h)

@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Full returns the family of all Gaussians over R^d. The natural parameters of a Gaussian are the
-// elements h1..hd of the precision times mean, followed by the lower triangle of the precision Λ,
-// row by row: Λ11 Λ21 Λ22 Λ31 Λ32 Λ33 ...
+// Full returns the family of all Gaussians over R^d. The natural parameters are h1..hd, the
+// precision times mean, and then the lower triangle of the precision Λ by rows: Λ11 Λ21 Λ22 Λ31 Λ32
+// Λ33 ...
 func Full(d int) Family { return full(d) }
 
 type full int
@@ -74,8 +74,7 @@ func (r *root) halfT(x []float64) {
 	blas64.Trsv(blas.Trans, r.l, blas64.Vector{N: r.d, Data: x, Inc: 1})
 }
 
-// mean writes to dst the mean of the Gaussian with the natural parameters nat. r must be the root
-// of its precision.
+// mean writes the mean of the Gaussian nat to dst. r must be the root of its precision.
 func (r *root) mean(dst, nat []float64) error {
 	mustHave(len(dst), r.d, "mean")
 	copy(dst, nat)
@@ -181,9 +180,8 @@ func (f full) Moments(nat []float64) ([]float64, *mat.SymDense, error) {
 	return mean, cov, nil
 }
 
-// FullMoments returns the mean and the covariance of the Gaussian in Full(d) with the natural
-// parameters nat. Up to rounding, the results are the same as from [Family.Moments], but
-// FullMoments is several times faster if d is large.
+// FullMoments returns the mean and the covariance of a Gaussian in Full(d). Up to rounding it
+// equals [Family.Moments], but it is several times faster if d is large.
 func FullMoments(d int, nat []float64) ([]float64, *mat.SymDense, error) {
 	r, mean, err := full(d).solve(nat)
 	if err != nil {
@@ -209,9 +207,8 @@ func (f full) KL(p, q []float64) (float64, error) {
 		return 0, err
 	}
 	floats.Sub(meanQ, meanP)
-	// The formula for KL contains the trace of Λq Λp⁻¹. With the Cholesky factors Λq = Lq Lqᵀ and
-	// Λp = Lp Lpᵀ, this trace is the sum of the squared elements of Lp⁻¹Lq, so no inverse is
-	// needed.
+	// KL contains the trace of Λq Λp⁻¹. With Cholesky factors Lq and Lp of Λq and Λp, it is the sum
+	// of the squared elements of Lp⁻¹Lq, so no inverse is needed.
 	ratio := blas64.General{Rows: int(f), Cols: int(f), Stride: int(f), Data: make([]float64, f*f)}
 	for i := range int(f) {
 		copy(ratio.Data[i*int(f):], rootQ.l.Data[i*int(f):i*int(f)+i+1])

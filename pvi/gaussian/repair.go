@@ -7,9 +7,9 @@ import (
 )
 
 // RepairLikelihood replaces a Gaussian factor over R^d, in the layout of [Full], by the nearest
-// factor that a likelihood could have. It sets the precision and the precision times mean to zero
-// along each eigenvector of the precision that has a negative eigenvalue. Noise causes negative
-// eigenvalues in directions about which the records have little information.
+// factor that a likelihood could have. Along eigenvectors of the precision with negative
+// eigenvalues, it sets the factor to zero. Noise causes these where the records have little
+// information.
 func RepairLikelihood(d int, factor []float64) error {
 	mustHave(len(factor), full(d).Size(), "factor")
 	entries := full(d).Precision()

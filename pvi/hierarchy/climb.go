@@ -11,8 +11,8 @@ import (
 const (
 	mostClimbs   = 40
 	climbStep    = 1e-3 // step of the finite differences
-	leastBend    = 0.1  // smaller eigenvalues of the negative Hessian are replaced by this value
-	leastGain    = 1e-3 // the search ends when a step raises the log density by less than leastGain
+	leastBend    = 0.1  // least eigenvalue of the negative Hessian
+	leastGain    = 1e-3 // rise of the log density below which the search ends
 	mostHalvings = 40
 )
 
@@ -83,7 +83,7 @@ func (r Region) climbed(log func(z []float64) (float64, error)) Region {
 	return next
 }
 
-// differences computes gradient and Hessian of f at x, where f is value, by finite differences.
+// differences computes gradient and Hessian of f at x by finite differences. value is f(x).
 func differences(f func(x []float64) float64, x []float64, value float64) (gradient []float64, hessian *mat.SymDense) {
 	n := len(x)
 	gradient, hessian = make([]float64, n), mat.NewSymDense(n, nil)

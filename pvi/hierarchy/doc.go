@@ -12,8 +12,7 @@
 //
 //	θ | τ ~ N(m + SA⁻¹b, SA⁻¹S)        log p(h | τ) = ½ bᵀA⁻¹b − ½ log|A|
 //
-// up to a constant. The posterior of τ has one dimension for each effect, and the package
-// integrates over it by importance sampling with quasi-random points: a [Region] is a normal
-// distribution that covers the posterior of τ. The sums are exact up to the error of this rule,
-// which the tests compare with a fine grid.
+// up to a constant. The posterior of τ has one dimension for each effect. The package integrates
+// over it by importance sampling with quasi-random points from a [Region], a normal distribution
+// that covers the posterior of τ.
 package hierarchy

@@ -8,21 +8,20 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Joint is a prior with coordinates of three kinds. The hyperparameters u have any joint
-// density. Some coordinates have one-dimensional densities of their own ([Single]) and are
-// independent of all others. Given u, the remaining coordinates are jointly normal.
-// [Joint.Posterior] integrates over u by importance sampling, as [Prior.Posterior] integrates over
-// spreads. It replaces the density of a Single by a normal factor, which it finds by expectation
-// propagation (Minka, "Expectation Propagation for Approximate Bayesian Inference", 2001).
+// A Joint is a prior with coordinates of three kinds. The hyperparameters u have any joint density.
+// Some coordinates are independent of all others, with one-dimensional densities ([Single]). Given
+// u, the rest are jointly normal. [Joint.Posterior] integrates over u as [Prior.Posterior] does
+// over spreads. It replaces the density of a Single by a normal factor from expectation propagation
+// (Minka, "Expectation Propagation for Approximate Bayesian Inference", 2001).
 type Joint struct {
 	size     int // number of coordinates
-	observed int // number of coordinates on which the likelihood depends; these coordinates come first
+	observed int // number of coordinates on which the likelihood depends, which come first
 	hyper    []int
 	rest     []int // indices of the coordinates that are not hyperparameters
 	single   []*Single
 	given    func(u []float64) *Normals
 
-	before Region // region that covers u under the prior; the region's normal factors have the means and variances of the densities in single
+	before Region // covers u under the prior; its normal factors have the moments of the densities in single
 	mean   []float64
 	cov    *mat.SymDense
 }
@@ -31,17 +30,15 @@ type Joint struct {
 type Normals struct {
 	// Log is the log density of u, up to a constant.
 	Log float64
-	// Mean has an element and Root a row for each coordinate that is not in u. With a standard
-	// normal vector z, these coordinates are Mean + Root·z. The rows of coordinates that have a
-	// density of their own ([Single]) are ignored.
+	// Mean has an element and Root a row for each coordinate that is not in u. These coordinates
+	// are Mean + Root·z for a standard normal z. The rows of a [Single] are ignored.
 	Mean []float64
 	Root *mat.Dense
 }
 
-// NewJoint returns a prior with size coordinates. Likelihoods depend only on the coordinates below
-// observed. hyper holds the indices of the hyperparameters, and start holds a guess of the mean
-// and of the sd of each hyperparameter. singles has an element for each coordinate; it is nil if
-// the coordinate has no density of its own.
+// NewJoint returns a prior with size coordinates. Likelihoods depend only on the first observed
+// ones. hyper holds the indices of the hyperparameters, and start a guess of the mean and sd of
+// each. singles has an element for each coordinate, nil unless it has a density of its own.
 func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Single, given func(u []float64) *Normals) (*Joint, error) {
 	p := &Joint{size: size, observed: observed, hyper: hyper, given: given}
 	is := make([]bool, size)
@@ -92,9 +89,9 @@ func (p *Joint) Points() int {
 	return 2048
 }
 
-// Draw draws from the prior the coordinates on which a likelihood depends. It computes the draw
-// from z, which holds a standard normal number for each coordinate. The hyperparameters are drawn
-// from a set of weighted points, so their distribution is approximate.
+// Draw draws the observed coordinates from the prior, as a function of z, a standard normal number
+// for each coordinate. Hyperparameters come from a set of weighted points, so their distribution is
+// approximate.
 func (p *Joint) Draw(z []float64) []float64 {
 	points := p.before.points(p.Points(), 0)
 	logs := make([]float64, len(points))
@@ -103,7 +100,7 @@ func (p *Joint) Draw(z []float64) []float64 {
 	}
 	weights, err := normalised(logs, 1)
 	if err != nil {
-		panic(err) // unreachable: NewJoint computed the moments with the same weights
+		panic(err) // unreachable: NewJoint used the same weights
 	}
 	u, first := special.Phi(z[0]), 0
 	for first < len(points)-1 && u >= weights[first] {
@@ -128,19 +125,19 @@ func (p *Joint) Draw(z []float64) []float64 {
 	return theta[:p.observed]
 }
 
-// normal holds the posterior of the coordinates that are not in u, for one value of u.
+// normal holds the posterior of the coordinates that are not in u, given u.
 type normal struct {
 	mean     []float64    // posterior mean
-	root     *mat.Dense   // the matrix W of [Joint.condition]
-	chol     mat.Cholesky // factorisation of the matrix A of [Joint.condition]
-	evidence float64      // logarithm, up to a constant, of the density of u times the evidence of the likelihood given u
+	root     *mat.Dense   // W of [Joint.condition]
+	chol     mat.Cholesky // factorisation of A of [Joint.condition]
+	evidence float64      // log density of u plus log evidence of the likelihood given u, up to a constant
 }
 
-// condition returns the posterior, given the hyperparameters u, of the coordinates that are not
-// hyperparameters. The prior of these coordinates is θ = m + Wz, where z is standard normal. The
-// vector (m, u) holds m and u in the order of all coordinates. The likelihood has the precision K
-// and the linear term h (see [Likelihood]). With A = I + WᵀKW and b = Wᵀ(h − K(m, u)), the
-// posterior is N(m + WA⁻¹b, WA⁻¹Wᵀ). The evidence, up to a constant, is
+// condition returns the posterior, given u, of the coordinates that are not hyperparameters. Their
+// prior is θ = m + Wz, where z is standard normal. The vector (m, u) holds m and u in the order of
+// all coordinates. The likelihood has the precision K and the linear term h (see [Likelihood]).
+// With A = I + WᵀKW and b = Wᵀ(h − K(m, u)), the posterior is N(m + WA⁻¹b, WA⁻¹Wᵀ). The evidence,
+// up to a constant, is
 //
 //	log p(h | u) = ½ bᵀA⁻¹b − ½ log|A| + h·(m, u) − ½ (m, u)ᵀK(m, u).
 func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, error) {
@@ -160,14 +157,14 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 			centre[i] = sites[k].linear / sites[k].precision
 		}
 	}
-	pull := mat.NewVecDense(p.observed, nil) // h − K·centre, with h and K of [Likelihood]
+	pull := mat.NewVecDense(p.observed, nil) // h − K·centre (see [Likelihood])
 	pull.MulVec(l.Precision, mat.NewVecDense(p.observed, centre[:p.observed]))
 	evidence := given.Log
 	for i, h := range l.Linear {
 		evidence += centre[i] * (h - pull.AtVec(i)/2)
 		pull.SetVec(i, h-pull.AtVec(i))
 	}
-	w := mat.NewDense(p.observed, max(n, 1), nil) // rows of the prior's root that belong to observed coordinates
+	w := mat.NewDense(p.observed, max(n, 1), nil) // rows of the prior's root for observed coordinates
 	for k, i := range p.rest {
 		if i < p.observed {
 			w.SetRow(i, root.RawRowView(k))
@@ -197,7 +194,7 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 }
 
 // information returns WᵀKW of [Joint.condition], where observed holds the rows of W of observed
-// coordinates. Its time is quadratic in the size of W if W is diagonal, and cubic otherwise.
+// coordinates. It takes quadratic time if W is diagonal, and cubic otherwise.
 func (p *Joint) information(l *Likelihood, w, observed *mat.Dense) *mat.SymDense {
 	n := len(p.rest)
 	a := mat.NewSymDense(n, nil)
@@ -236,8 +233,7 @@ func diagonal(m *mat.Dense) bool {
 	return true
 }
 
-// spread returns WL⁻ᵀ, a root of the posterior covariance with A = LLᵀ (see [Joint.condition]). The
-// evidence does not need it.
+// spread returns WL⁻ᵀ, a root of the posterior covariance, with A = LLᵀ (see [Joint.condition]).
 func (n *normal) spread() (*mat.Dense, error) {
 	rows, columns := n.root.Dims()
 	out := mat.NewDense(rows, columns, nil)
@@ -253,15 +249,15 @@ func (n *normal) spread() (*mat.Dense, error) {
 	return out, nil
 }
 
-// mostPasses limits the passes of expectation propagation over the [Single] coordinates, in each of
-// which a normal factor moves by the fraction passDamping of its change.
+// mostPasses limits the passes of expectation propagation over the [Single] coordinates. In each, a
+// normal factor moves by the fraction passDamping of its change.
 const (
 	mostPasses  = 25
 	passDamping = 0.8
 )
 
-// propagate returns the normal factors in place of p.single for a likelihood and hyperparameters u,
-// by expectation propagation ([Joint]).
+// propagate returns the normal factors in place of p.single, given u and a likelihood, by
+// expectation propagation.
 func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, error) {
 	sites = append([]site(nil), sites...)
 	for range mostPasses {
@@ -296,9 +292,8 @@ func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, err
 	return sites, nil
 }
 
-// Region returns a normal distribution from which [Joint.Posterior] takes its points: it covers the
-// posterior of u given a likelihood. The Region also holds a normal factor for each [Single]
-// coordinate.
+// Region returns a region that covers the posterior of u given a likelihood, with a normal factor
+// for each [Single] coordinate.
 func (p *Joint) Region(l *Likelihood) (Region, error) {
 	r := p.before
 	var err error
@@ -317,8 +312,8 @@ func (p *Joint) Region(l *Likelihood) (Region, error) {
 	})
 }
 
-// Posterior returns the mean and the covariance of all coordinates given a likelihood. It averages
-// over n quasi-random points of a region, as [Prior.Posterior] does.
+// Posterior returns the mean and the covariance of all coordinates given a likelihood, from n
+// quasi-random points of a region, like [Prior.Posterior].
 func (p *Joint) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64, cov *mat.SymDense, err error) {
 	if len(p.hyper) == 0 {
 		n = 1

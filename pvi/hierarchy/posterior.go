@@ -6,9 +6,8 @@ import "gonum.org/v1/gonum/mat"
 const leastWeight = 1e-5
 
 // Posterior returns the mean and the covariance of θ and of the spreads τ, in this order, given a
-// likelihood. It averages over n quasi-random points of a region. Different values of shift give
-// different points, so a caller that averages over many likelihoods needs only a few points for
-// each.
+// likelihood. It averages over n quasi-random points of a region. Each shift gives other points, so
+// a caller that averages over many likelihoods needs only a few for each.
 func (p *Prior) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64, cov *mat.SymDense, err error) {
 	if len(p.Effects) == 0 {
 		n = 1
@@ -32,9 +31,9 @@ func (p *Prior) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64
 	return mixture(weights, means, func(i int, cov *mat.SymDense) error { return given[i].addCov(cov, weights[i]) })
 }
 
-// mixture returns the mean and the covariance of a mixture of normal distributions. addCov adds the
-// covariance of distribution i times its weight to cov. Covariances with weights below leastWeight
-// are ignored. mixture changes means.
+// mixture returns the mean and the covariance of a mixture. addCov adds the covariance of
+// distribution i times its weight to cov, unless the weight is below leastWeight. mixture changes
+// means.
 func mixture(weights []float64, means [][]float64, addCov func(i int, cov *mat.SymDense) error) (mean []float64, cov *mat.SymDense, err error) {
 	size := len(means[0])
 	mean, cov = make([]float64, size), mat.NewSymDense(size, nil)

@@ -8,32 +8,30 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// A Prior is the prior of θ that the package documentation describes: independent normal coordinates,
-// and effects of groups with unknown spreads.
+// A Prior is the prior in the package documentation: independent normal coordinates, and effects of
+// groups with unknown spreads.
 type Prior struct {
-	Mean, SD []float64 // mean and sd of each coordinate; ignored for the coordinates of an effect
+	Mean, SD []float64 // ignored for the coordinates of an effect
 	Effects  []Effect
 }
 
-// An Effect is a set of consecutive coordinates of θ that are draws from one normal distribution
-// with mean 0.
+// An Effect is a set of consecutive coordinates of θ drawn from one normal distribution with mean
+// 0.
 type Effect struct {
 	First, Levels int     // index of the first coordinate; number of coordinates
 	Scale         float64 // scale of the half-normal prior of the spread
 }
 
-// spread returns the Φ(z)-quantile of the spread's prior, where Φ is the standard normal
-// distribution function.
+// spread returns the Φ(z)-quantile of the spread's prior.
 func (e *Effect) spread(z float64) float64 {
-	above := math.Erfc(z/math.Sqrt2) / 2 // probability that the spread is larger than the quantile
+	above := math.Erfc(z/math.Sqrt2) / 2 // probability of a larger spread
 	if above < 1e-6 {
-		return -e.Scale * mathext.NormalQuantile(above/2) // math.Erfcinv would lose a tiny argument, because it first subtracts the argument from 1
+		return -e.Scale * mathext.NormalQuantile(above/2) // math.Erfcinv would lose a tiny argument, because it subtracts it from 1
 	}
 	return e.Scale * math.Sqrt2 * math.Erfcinv(above)
 }
 
-// Moments returns the mean and the covariance of θ and of the spreads τ, in this order, under the
-// prior.
+// Moments returns the prior mean and covariance of θ and of the spreads τ, in this order.
 func (p *Prior) Moments() (mean []float64, cov *mat.SymDense) {
 	size := len(p.Mean) + len(p.Effects)
 	mean, cov = append([]float64(nil), p.Mean...), mat.NewSymDense(size, nil)
@@ -48,8 +46,8 @@ func (p *Prior) Moments() (mean []float64, cov *mat.SymDense) {
 	return mean, cov
 }
 
-// Draw returns a draw of θ from the prior, computed from standard normal numbers: one for each
-// coordinate, and then one for each spread.
+// Draw returns a draw of θ from the prior, as a function of standard normal numbers for each
+// coordinate and then for each spread.
 func (p *Prior) Draw(z []float64) []float64 {
 	theta := make([]float64, len(p.Mean))
 	for i := range theta {
@@ -76,10 +74,10 @@ var ErrNotFinite = errors.New("hierarchy: the numbers of the posterior overflow"
 // conditional holds the posterior of θ for given spreads.
 type conditional struct {
 	spreads  []float64
-	sd       []float64 // prior sd of every coordinate for the given spreads
+	sd       []float64 // prior sd of every coordinate given the spreads
 	root     mat.Cholesky
-	move     []float64 // A⁻¹b of the package documentation: posterior minus prior mean of θ, in prior sds
-	evidence float64   // log p(h | τ) of the package documentation, the log evidence of the spreads
+	move     []float64 // A⁻¹b: posterior minus prior mean of θ, in prior sds
+	evidence float64   // log p(h | τ)
 }
 
 // given returns the posterior of θ for standardised spreads z (see [Effect.spread]).
@@ -120,7 +118,7 @@ func (p *Prior) given(l *Likelihood, z []float64) (*conditional, error) {
 }
 
 // factorize sets root to the Cholesky factorisation of I + a, or of a slightly larger matrix if
-// rounding made this one indefinite. It changes a, and returns ErrNotFinite if nothing helps.
+// rounding made that indefinite. It changes a, and may return ErrNotFinite.
 func factorize(root *mat.Cholesky, a *mat.SymDense) error {
 	d := a.SymmetricDim()
 	scale := mat.Trace(a) / float64(d)
@@ -159,8 +157,7 @@ func (c *conditional) mean(p *Prior) []float64 {
 	return append(out, c.spreads...)
 }
 
-// addCov adds weight times the covariance of θ, SA⁻¹S in the notation of the package comment, to
-// sum.
+// addCov adds weight times SA⁻¹S, the covariance of θ in the package documentation, to sum.
 func (c *conditional) addCov(sum *mat.SymDense, weight float64) error {
 	var inverse mat.SymDense
 	if err := c.root.InverseTo(&inverse); err != nil && infinite(err) {

@@ -7,21 +7,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Region is the normal distribution from which the points of importance sampling are taken. It
-// covers the posterior of the hyperparameters of a [Joint], or of the standardised spreads of a
-// [Prior]. The spread τ of an effect is the Φ(z)-quantile of its prior, where z is the standardised
-// spread.
+// A Region is a normal distribution for importance sampling, which covers the posterior of the
+// hyperparameters of a [Joint] or of the standardised spreads of a [Prior]. A standardised spread z
+// stands for the Φ(z)-quantile of the spread's prior.
 type Region struct {
 	mean []float64
 	root [][]float64 // lower Cholesky root of the covariance, by rows
 
-	sites []site // normal factors of the coordinates of a Joint that are not among the hyperparameters u
+	sites []site // normal factors of the other coordinates of a Joint
 }
 
 // wider returns the ratio of the sds of a region to those of the posterior of n spreads that it
-// covers. At 1, weights in the tails would vary too much. It falls with n, because a wide region
-// has few points inside a posterior of many spreads. For 3 or more spreads of a normal posterior,
-// the effective number of points is at least half of the points.
+// covers. At 1, weights in the tails would vary too much. It falls with n, because few points of a
+// wide region would lie inside the posterior. For 3 or more spreads of a normal posterior, at least
+// half of the points are effective.
 func wider(n int) float64 { return math.Sqrt(1 + 1.25*math.Pow(min(1, 3/float64(n)), 2.0/3)) }
 
 // before returns a region that covers the prior of the standardised spreads.
@@ -35,9 +34,8 @@ func (p *Prior) before() Region {
 	return r
 }
 
-// Points returns the number of quasi-random points that [Prior.Region] takes at a time. A caller of
-// [Prior.Posterior] can take as many: with more points, the posterior changes by less than a
-// hundredth of an sd.
+// Points returns the number of quasi-random points that [Prior.Region] takes at a time. It is
+// enough for [Prior.Posterior]: more points change the posterior by less than a hundredth of an sd.
 func (p *Prior) Points() int {
 	switch len(p.Effects) {
 	case 0:
@@ -48,8 +46,8 @@ func (p *Prior) Points() int {
 	return 96
 }
 
-// Region returns a normal distribution that covers the posterior of the standardised spreads,
-// given a likelihood.
+// Region returns a region that covers the posterior of the standardised spreads, given a
+// likelihood.
 func (p *Prior) Region(l *Likelihood) (Region, error) {
 	if len(p.Effects) == 0 {
 		return p.before(), nil
@@ -63,25 +61,24 @@ func (p *Prior) Region(l *Likelihood) (Region, error) {
 	}, func(*Region) error { return nil })
 }
 
-// Limits of [Region.towards]. If the power β of the first turn is below leastPower, the posterior
-// is far from the region or much narrower, and the turns start again at its mode.
+// Limits of [Region.towards]. If the first β is below leastPower, the posterior is far from the
+// region or much narrower, and the turns start again at its mode.
 const (
 	mostTurns  = 12
 	leastPower = 0.1
 )
 
-// towards returns a region that covers the posterior with the given log density, up to a constant.
-// It approaches the posterior in several turns:
+// towards returns a region that covers the posterior with the given log density, up to a constant,
+// in several turns:
 //
-//   - Each turn takes n points of the current region r, and makes a new region that covers the
-//     distribution r^(1−β)·posterior^β.
-//   - The power β is as large as possible: the weights of the n points must have an effective
-//     number of points of at least n/3.
+//   - Each turn takes n points of the current region r, and makes a new region that covers
+//     r^(1−β)·posterior^β.
+//   - The power β is the largest for which at least n/3 of the weighted points are effective.
 //   - While β is below 1, the new region is not widened. Otherwise regions of six or more spreads
 //     would never get smaller.
 //   - The last turn has β = 1, and starts from a region that was widened.
 //
-// towards calls turned for each new region, and turned may change the region.
+// towards calls turned for each new region, which it may change.
 func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error), turned func(r *Region) error) (Region, error) {
 	logs, wide := make([]float64, n), true
 	for turn := range mostTurns {
@@ -127,8 +124,8 @@ func power(logs []float64, least float64) float64 {
 	return 1e-12
 }
 
-// normalised returns weights proportional to exp(beta·logs) that add up to 1, or ErrNotFinite if
-// the largest of logs is not finite.
+// normalised returns weights proportional to exp(beta·logs) with sum 1, or ErrNotFinite if the
+// largest of logs is not finite.
 func normalised(logs []float64, beta float64) ([]float64, error) {
 	largest := slices.Max(logs)
 	if math.IsInf(largest, 0) || math.IsNaN(largest) {
@@ -146,16 +143,15 @@ func normalised(logs []float64, beta float64) ([]float64, error) {
 	return weights, nil
 }
 
-// honest returns weights proportional to exp(logs) if these give an effective number of at least
-// 2(k + 1) points for k spreads, or of a third of the points if that is less. Otherwise the
-// covariance of so few points would be too small, and the weights represent a wider distribution
-// between the region and the posterior.
+// honest returns weights proportional to exp(logs) if these have an effective number of at least
+// 2(k + 1) points for k spreads, or of a third of the points. With fewer, their covariance would be
+// too small, and the weights represent a wider distribution between the region and the posterior.
 func honest(logs []float64, k int) ([]float64, error) {
 	return normalised(logs, power(logs, min(float64(len(logs))/3, 2*float64(k+1))))
 }
 
-// leastShrink limits by how much a turn may shrink the variance of a coordinate. A region would
-// have no width in a direction in which the points do not vary.
+// leastShrink limits how much a turn shrinks the variance of a coordinate. Otherwise a region could
+// have no width in some direction.
 const leastShrink = 1e-4
 
 // around returns a region with the mean of the weighted points and stretch times their sds, or r if
@@ -185,7 +181,7 @@ func (r Region) around(points []point, weights []float64, stretch float64) Regio
 	return next
 }
 
-// setRoot stores the root of the covariance cov, and returns false if cov is not positive definite.
+// setRoot stores the root of cov, or returns false if cov is not positive definite.
 func (r *Region) setRoot(cov *mat.SymDense) bool {
 	var c mat.Cholesky
 	if !c.Factorize(cov) {
@@ -214,14 +210,13 @@ func (r *Region) at(x []float64) []float64 {
 	return z
 }
 
-// A point is a value z, with the log density of its region at z, up to a constant.
+// A point is a value z with its region's log density, up to a constant.
 type point struct {
 	z   []float64
 	log float64
 }
 
-// primes are the bases of the Halton sequence. Further coordinates use them again, with other
-// shifts.
+// primes are the bases of the Halton sequence. Further coordinates reuse them with other shifts.
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131}
 
 // points returns n quasi-random points of the region, others for each shift.
@@ -231,7 +226,7 @@ func (r Region) points(n, shift int) []point {
 	for i := range out {
 		x := make([]float64, k)
 		for j := range x {
-			// A shift by a multiple of an irrational number moves all points together.
+			// A multiple of an irrational number shifts all points together.
 			move := float64(shift) * math.Sqrt(float64(primes[j%len(primes)]))
 			u := (float64(i) + fraction(.5+move)) / float64(n)
 			if k > 1 {
@@ -246,7 +241,7 @@ func (r Region) points(n, shift int) []point {
 
 func fraction(x float64) float64 { return x - math.Floor(x) }
 
-// halton returns the number whose digits after the point are the digits of i in reverse order.
+// halton returns the number whose digits after the point are those of i in reverse order.
 func halton(i, base int) (u float64) {
 	f := 1.0
 	for ; i > 0; i /= base {

@@ -5,12 +5,12 @@ import "math"
 // A site is a normal factor exp(linear·x − ½ precision·x²).
 type site struct{ precision, linear float64 }
 
-// A Single is the density of one coordinate of a [Joint]. It is stored as a table of the log
-// density on a grid that is finest around the mode.
+// A Single is the density of one coordinate of a [Joint], as a table of its logarithm on a grid
+// that is finest around the mode.
 type Single struct {
 	centre, scale float64
 	precision     float64               // inverse of the variance
-	logs          [singlePoints]float64 // log density on the grid, minus the log density at the mode
+	logs          [singlePoints]float64 // log density on the grid, 0 at the mode
 }
 
 // The grid has the points centre + scale·sinh(t) for t between −singleRange and singleRange.
@@ -44,7 +44,7 @@ func NewSingle(log func(x float64) float64) *Single {
 	return s
 }
 
-// mode searches several grids, each between the neighbours of the best point of the one before.
+// mode searches several grids, each between the neighbours of the previous best point.
 func mode(log func(x float64) float64) float64 {
 	const points, turns = 61, 12
 	low, high, best := -25.0, 25.0, 0.0
@@ -67,7 +67,7 @@ func (s *Single) at(i int) float64 {
 	return s.centre + s.scale*math.Sinh(singleStep*float64(i)-singleRange)
 }
 
-// log interpolates the log density. Beyond the grid it is that of the last point.
+// log interpolates the log density. Beyond the grid it is constant.
 func (s *Single) log(x float64) float64 {
 	t := (math.Asinh((x-s.centre)/s.scale) + singleRange) / singleStep
 	i := int(min(max(t, 0), singlePoints-2))
@@ -97,9 +97,9 @@ func (s *Single) moments(f site) (mean, variance float64) {
 }
 
 // weighted returns points and weights for the density times the normal factor f: the points of the
-// grid or, if f is so narrow that it contains few of them, points around its mean. With d, the
-// distance from the mean of f to the centre, f is narrow if its sd is less than half of √(scale² +
-// d²), which is 12.5 times the spacing of the grid there.
+// grid or, if f is narrow, points around its mean. With d, the distance from that mean to the
+// centre, f is narrow if its sd is less than half of √(scale² + d²), which is 12.5 times the
+// spacing of the grid there.
 func (s *Single) weighted(f site) (x, w []float64) {
 	const narrow, sds = 0.5, 8.0
 	n := singlePoints

@@ -8,29 +8,27 @@ import (
 )
 
 const (
-	// CentreBits is the number of binary digits after the point in a centre, whose elements are
-	// multiples of 2^-CentreBits.
+	// CentreBits is the number of binary digits after the point in a centre.
 	CentreBits = 16
 
-	// The absolute values of a centre's elements are at most 2^CentreLimit. On a standardised
-	// scale a larger mean can only be due to noise.
+	// CentreLimit bounds the elements of a centre by 2^CentreLimit. On a standardised scale only
+	// noise makes a mean larger.
 	CentreLimit = 8
 
-	// MaxCentre is the largest absolute value of a centre's element, in units of 2^-CentreBits.
+	// MaxCentre is the largest absolute value of an element, in units of 2^-CentreBits.
 	MaxCentre = 1 << (CentreLimit + CentreBits)
 )
 
-// Coordinates are the coordinates in which changes of natural parameters are clipped and sent.
-// These coordinates are the natural parameters of θ or, if the coordinates are centred, the natural
-// parameters of θ − c. The public centre c is the mean of q at the time of the plan.
+// Coordinates are the coordinates in which changes of natural parameters are clipped and sent:
+// those of θ or, if centred, of θ − c. The public centre c is the mean of q at the time of the
+// plan.
 type Coordinates struct {
 	family  gaussian.Family
-	entries [][2]int // row and column of each element of the precision; nil if the precision is diagonal
+	entries [][2]int // row and column of each element of the precision; nil if diagonal
 	centred bool
 }
 
-// NewCoordinates returns coordinates for the natural parameters of a family. The coordinates have a
-// centre if centred is true.
+// NewCoordinates returns coordinates for a family, with a centre if centred is true.
 func NewCoordinates(family gaussian.Family, centred bool) *Coordinates {
 	c := &Coordinates{family: family, centred: centred}
 	if !gaussian.Independent(family) {
@@ -42,8 +40,7 @@ func NewCoordinates(family gaussian.Family, centred bool) *Coordinates {
 // Centred reports whether the coordinates have a centre.
 func (c *Coordinates) Centred() bool { return c.centred }
 
-// CentreSize returns the number of elements of the centre of the coordinates. It is 0 if the
-// coordinates have no centre.
+// CentreSize returns the number of elements of the centre, or 0 if there is none.
 func (c *Coordinates) CentreSize() int {
 	if !c.centred {
 		return 0
@@ -52,8 +49,8 @@ func (c *Coordinates) CentreSize() int {
 }
 
 // CheckCentre returns an error if the centre has a wrong length or an element beyond [MaxCentre].
-// It accepts all other centres, because a wrong centre does not affect privacy: the centre is
-// public, and it only determines the coordinates in which a change is clipped.
+// Any other centre is safe: it is public, and only determines the coordinates in which a change is
+// clipped.
 func (c *Coordinates) CheckCentre(centre []int64) error {
 	if want := c.CentreSize(); len(centre) != want {
 		return fmt.Errorf("the centre has %d elements, want %d", len(centre), want)
@@ -66,8 +63,7 @@ func (c *Coordinates) CheckCentre(centre []int64) error {
 	return nil
 }
 
-// RoundCentre rounds each element of mean to a multiple of 2^-CentreBits, limits its absolute value
-// to 2^CentreLimit, and writes it to dst in units of 2^-CentreBits.
+// RoundCentre writes mean to dst in units of 2^-CentreBits, rounded and limited to MaxCentre.
 func RoundCentre(dst []int64, mean []float64) {
 	for i, m := range mean {
 		dst[i] = int64(math.Round(min(max(m*(1<<CentreBits), -MaxCentre), MaxCentre)))
@@ -85,10 +81,9 @@ func (c *Coordinates) Entry(k int) (i, j int) {
 	return c.entries[k][0], c.entries[k][1]
 }
 
-// FromNatural converts natural parameters (h, Λ) to these coordinates. If the coordinates have a
-// centre c, it subtracts Λc from h. In coordinates around the posterior's mean, the h of a
-// client's Gaussian likelihood is small, however large the mean is. A smaller clip is then enough,
-// and noise in Λ does not move the mean.
+// FromNatural converts natural parameters (h, Λ) to these coordinates: it subtracts Λc from h if
+// there is a centre c. Around the posterior's mean, the h of a client's Gaussian likelihood is
+// small, so a smaller clip is enough, and noise in Λ does not move the mean.
 func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	if !c.centred {
 		return
@@ -105,8 +100,7 @@ func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 }
 
 // Move adds alpha times change to lambda. change is in lattice steps, in the coordinates around
-// centre. The conversion from centred coordinates adds Λc to h. It is exact, because every element
-// of c is a multiple of 2^-CentreBits.
+// centre. The conversion, which adds Λc to h, is exact, because c is a multiple of 2^-CentreBits.
 func (c *Coordinates) Move(lambda []Wide, change []int64, alpha int64, centre []int64) {
 	if !c.centred {
 		for i, n := range change {

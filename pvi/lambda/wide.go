@@ -8,14 +8,14 @@ import (
 	"math/bits"
 )
 
-// A Wide is a 128-bit signed integer, Hi·2^64 + Lo in two's complement. Each element of λ is a
-// Wide, in units of the lattice.
+// A Wide is a 128-bit signed integer, Hi·2^64 + Lo in two's complement: an element of λ in units of
+// the lattice.
 type Wide struct {
 	Hi int64
 	Lo uint64
 }
 
-// Add returns w + v. The caller must ensure that the sum does not overflow.
+// Add returns w + v, which must not overflow.
 func (w Wide) Add(v Wide) Wide {
 	lo, carry := bits.Add64(w.Lo, v.Lo, 0)
 	hi, _ := bits.Add64(uint64(w.Hi), uint64(v.Hi), carry)
@@ -52,8 +52,8 @@ func (w Wide) Float(exponent int) float64 {
 	if negative {
 		w = w.Neg()
 	}
-	// At most three operations round, each to the nearest float64: the two conversions, and the
-	// addition. The product is exact.
+	// The product is exact, so at most three operations round: the two conversions and the
+	// addition.
 	x := float64(uint64(w.Hi))*0x1p64 + float64(w.Lo)
 	if negative {
 		x = -x
@@ -61,8 +61,8 @@ func (w Wide) Float(exponent int) float64 {
 	return math.Ldexp(x, -exponent)
 }
 
-// Round returns x·2^exponent, rounded to the nearest integer. It returns false if the result
-// does not fit into a Wide, or if x is NaN.
+// Round returns x·2^exponent, rounded to the nearest integer, or false if it does not fit into a
+// Wide.
 func Round(x float64, exponent int) (w Wide, ok bool) {
 	y := math.RoundToEven(math.Ldexp(math.Abs(x), exponent))
 	if !(y < 0x1p126) {

@@ -13,10 +13,9 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// Posterior returns the mean and covariance of the one-step posterior for an outcome. The posterior
-// is a function of the opened sums and of public numbers. pointSD is the sd of the noise in every
-// element of the sums of gradients from which the rounds computed θ̃. The posterior is for reports
-// only. The final q already contains the records, so a factor computed from the posterior would
+// Posterior returns the mean and covariance of the one-step posterior for an outcome. pointSD is
+// the sd of the noise in the sums of gradients from which the rounds computed θ̃. The posterior is
+// for reports only: the final q already contains the records, so a factor computed from it would
 // count them twice.
 func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat.SymDense, err error) {
 	if o.Verdict != phase.Accepted {
@@ -40,8 +39,8 @@ func (r *Round) Posterior(o *Outcome, pointSD float64) (mean []float64, cov *mat
 	return e.Posterior(o.key())
 }
 
-// Noise returns the sds of the noise for the given number of answers: gradient is the sd of an
-// element of the sum of gradients, and curvature is the sd of an element of the sum of curvatures.
+// Noise returns the sds of the noise in an element of the sum of gradients and of curvatures, for
+// the given number of answers.
 func (r *Round) Noise(answers int) (gradient, curvature float64) {
 	root := math.Sqrt(float64(answers))
 	return r.Gradient.Lattice().Float(r.Gradient.ShareSigma()) * root, r.Curvature.Lattice().Float(r.Curvature.ShareSigma()) * root

@@ -16,9 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Round is the last round of a study with a one-step posterior. Every client releases the
-// gradient and the curvature of its records' log likelihood at the mean of the final q. A Round is
-// immutable. [Server] and [Site] are its state machines.
+// A Round is the last round of a study with a one-step posterior, in which every client releases
+// the gradient and the curvature of its log likelihood at the mean of the final q. It is immutable.
 //
 // # The release
 //
@@ -30,11 +29,11 @@ import (
 //     outcome about the linear predictor. Each matrix is clipped to a public bound on its norm:
 //     the largest possible w times the bound on ‖x‖².
 //
-// Adding or removing a record changes each sum by at most its clip, and adding or removing a
-// person with k rows by at most k clips (see [dpmech.Config]). If the study protects persons, C is
-// the clip for the sum over a person's rows, and the gradient of one row is clipped to C/√k. Both
-// sums are released with Gaussian noise. Both are computed at a point that is a function of
-// earlier releases, so their privacy cost composes with the cost of the rounds.
+// Adding or removing a record changes each sum by at most its clip, and adding or removing a person
+// with k rows by at most k clips (see [dpmech.Config]). If the study protects persons, C is the
+// clip for the sum over a person's rows, and the gradient of one row is clipped to C/√k. Both sums
+// get Gaussian noise. Their point is a function of earlier releases, so their cost composes with
+// that of the rounds.
 type Round struct {
 	Shares    [3]float64 // shares of the privacy budget: rounds, gradient and curvature
 	Gradient  *dpmech.GaussianSum
@@ -49,18 +48,17 @@ type Setting struct {
 	Study       *study.Study
 	Roster      phase.Roster
 	Model       *fit.Model
-	NoiseShares int // number of clients whose noise shares together hide a record
+	NoiseShares int // noise shares that together hide a record
 
-	// Steps, Rate and Clip describe the private steps of the rounds: the number of steps of a
-	// client, the sampling rate of the batches, and the clip of a record's gradient.
+	// Steps, Rate and Clip describe the private steps of the rounds: their number, the sampling
+	// rate, and the clip of a record's gradient.
 	Steps int
 	Rate  float64
 	Clip  float64
 }
 
-// defaultShares and largeShares are the default shares of the privacy budget for the rounds, the
-// gradient and the curvature. largeShares applies if ε is above largeEpsilon, because the noise in
-// the curvature then matters less.
+// Default shares of the privacy budget for the rounds, the gradient and the curvature. largeShares
+// is for ε above largeEpsilon, where the noise in the curvature matters less.
 var (
 	defaultShares = [3]float64{0.25, 0.50, 0.25}
 	largeShares   = [3]float64{0.25, 0.60, 0.15}
@@ -68,10 +66,9 @@ var (
 
 const largeEpsilon = 1
 
-// New derives the last round of a study from public numbers. multiplier is the noise multiplier σ
-// of the private steps. New chooses the noise of the last round so that rounds, gradient and
-// curvature cost their shares of the budget. For this choice, steps over batches with sampling rate
-// q count as steps over all records with multiplier σ/q.
+// New derives the last round of a study. multiplier is the noise multiplier σ of the private steps.
+// New chooses the noise so that rounds, gradient and curvature cost their shares of the budget,
+// where steps over batches with rate q count as steps over all records with multiplier σ/q.
 func New(s Setting, multiplier float64) (*Round, error) {
 	bound, err := s.Model.InformationBound()
 	if err != nil {
@@ -102,9 +99,8 @@ func New(s Setting, multiplier float64) (*Round, error) {
 	return r, nil
 }
 
-// EventFor returns the cost of the last round under an adjacency, for an observer that knows some
-// of the noise shares. shares is the number of shares that the observer does not know and so cannot
-// subtract.
+// EventFor returns the cost of the last round under an adjacency. shares is the number of noise
+// shares that the observer cannot subtract.
 func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{r.Gradient.EventFor(shares, adjacency), r.Curvature.EventFor(shares, adjacency)}
 }
@@ -118,8 +114,8 @@ func (r *Round) rangeOf(m *dpmech.GaussianSum) dpmech.Range {
 	return phase.RangeOf(r.model.Study, m, len(r.roster.Clients))
 }
 
-// ReleasesSize returns the number of elements of the releases in an outcome with all clients, or 0
-// if the outcome has no releases. See [phase.Publishes].
+// ReleasesSize returns the number of elements of the releases of all clients, or 0 if outcomes have
+// none. See [phase.Publishes].
 func (r *Round) ReleasesSize() int {
 	if !phase.Publishes(r.model.Study, len(r.roster.Clients), r.Size()) {
 		return 0
@@ -127,14 +123,13 @@ func (r *Round) ReleasesSize() int {
 	return len(r.roster.Clients) * r.Size()
 }
 
-// Fetched reports whether each reader of the outcome fetches the releases, because they are too
-// long to be part of the outcome. See [phase.Fetched].
+// Fetched reports whether readers fetch the releases separately because they are too long for the
+// outcome. See [phase.Fetched].
 func (r *Round) Fetched() bool {
 	return phase.Fetched(r.model.Study, len(r.roster.Clients), r.Size())
 }
 
-// checkReleases returns a refusal if the releases in an outcome do not add up to the sums of the
-// outcome.
+// checkReleases refuses an outcome whose releases do not add up to its sums.
 func (r *Round) checkReleases(o *Outcome) error {
 	if o.Gradient == nil || r.ReleasesSize() == 0 {
 		if o.Releases != nil {
@@ -167,19 +162,16 @@ func (r *Round) check(gradient, curvature []int64, answers int) error {
 	return nil
 }
 
-// A Start is the state at the end of the rounds, from which the last round begins. Server and
-// sites compute it from the outcomes of the rounds.
+// A Start is the state at the end of the rounds.
 type Start struct {
 	Protocol phase.Digest
 	Lambda   []lambda.Wide
 	Point    []float64 // θ̃, the mean of the final q
-	// Exact is true if all machines compute the same bits of λ and Point. If Exact is false, the
-	// values on two machines may differ by rounding.
+	// Exact is true if all machines compute the same bits of λ and Point.
 	Exact bool
 }
 
-// digest returns the digest that identifies the last round. It depends on λ only if s.Exact is
-// true, because otherwise λ may differ between machines.
+// digest identifies the last round. It covers λ only if all machines compute the same bits.
 func (s *Start) digest() phase.Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/curvature/v1")

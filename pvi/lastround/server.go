@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A Server adds up the releases of clients in the last round. The caller calls Next, then
-// Collect for each answer, and Close if answers are missing. The posterior is computed from the
-// outcome.
+// A Server adds up the releases of the last round. The caller calls Next, then Collect for each
+// answer, and Close if answers are missing.
 type Server struct {
 	round  *Round
 	digest phase.Digest
@@ -17,10 +16,10 @@ type Server struct {
 
 	planned   bool
 	open      bool
-	answered  []phase.ClientID // clients that have answered, sorted by name
+	answered  []phase.ClientID // sorted by name
 	gradient  []int64
 	curvature []int64
-	releases  []int64 // releases of the clients in the field answered, if the study publishes releases
+	releases  []int64 // releases of the clients in answered, if published
 }
 
 // NewServer returns the server of the last round r. at is the state at the end of the rounds.
@@ -31,8 +30,7 @@ func NewServer(r *Round, at Start) *Server {
 	}
 }
 
-// Next returns the only plan of the round and true when it is called for the first time. Later
-// calls return false.
+// Next returns the only plan of the round and true. Later calls return false.
 func (s *Server) Next() (Plan, bool) {
 	if s.planned {
 		return Plan{}, false
@@ -42,8 +40,7 @@ func (s *Server) Next() (Plan, bool) {
 }
 
 // Collect adds a release to the sums. It returns the outcome if this was the last missing answer,
-// and nil otherwise. For an invalid release it returns an error that is [phase.Refused], and
-// changes nothing.
+// and otherwise nil. For an invalid release the error is [phase.Refused], and nothing changes.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	round := s.round
 	if r.Round != s.digest {
@@ -78,8 +75,8 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(), nil
 }
 
-// Close ends the round without the missing answers. If there are fewer answers than U_min, the
-// smallest number for which a sum is opened, the round is void.
+// Close ends the round without the missing answers. It is void with fewer than U_min, the smallest
+// number for which a sum is opened.
 func (s *Server) Close() (*Outcome, error) {
 	if !s.open {
 		return nil, phase.Refuse("the last round is not open")
@@ -115,9 +112,8 @@ func (s *Server) Outcomes() int {
 	return 0
 }
 
-// Replay ends the round with the sums of o, which is an outcome from a transcript. It returns
-// the outcome that the server computes from these sums. If the result differs from o, the
-// transcript is wrong.
+// Replay ends the round with the sums of o, an outcome from a transcript, and returns the outcome
+// that the server computes. If that differs from o, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if !s.open {
 		return nil, phase.Refuse("the last round is not open")

@@ -11,25 +11,24 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Site owns one client's records in the last round and answers the round's only plan. It
-// computes the plan's point from the outcomes of the rounds.
+// A Site owns one client's records in the last round and answers its only plan.
 //
-// A release changes the site's state. The caller must save the state before it sends a byte of
-// the release. If the release is lost, the caller must send the same bytes again.
+// A release changes the site's state. The caller must save the state before it sends a byte of the
+// release. A lost release must be sent again byte for byte.
 type Site struct {
 	round    *Round
 	id       phase.ClientID
 	records  *solver.Regression
 	digest   phase.Digest
 	point    []float64
-	exact    bool // whether all machines compute the same bits of the point
-	missed   int  // number of releases that the client did not make in the rounds
+	exact    bool // whether all machines compute the same point
+	missed   int  // releases that the client did not make in the rounds
 	answered bool
-	sent     phase.Digest // hash of the release, if the study publishes releases
+	sent     phase.Digest // hash of the release, if published
 }
 
-// NewSite returns the site of a client with its records. at is the state at the end of the rounds.
-// missed is the number of releases that the client did not make in the rounds.
+// NewSite returns the site of a client. at is the state at the end of the rounds, and missed the
+// number of releases that the client did not make in them.
 func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed int) *Site {
 	return &Site{
 		round: r, id: id, records: r.model.Regression(records),
@@ -40,11 +39,10 @@ func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed
 // ID returns the name of the client.
 func (s *Site) ID() phase.ClientID { return s.id }
 
-// Releases returns the number of releases that the last round adds to the client's charges: 0
-// before the answer, and one plus the number of releases that the client missed in the rounds
-// after it. Missed releases count for the following reason. The cost of n releases is computed as
-// the cost of the first n releases in the order of the study. The release of the last round is the
-// last in this order and costs most, so all earlier releases are charged too.
+// Releases returns the number of releases that the last round adds to the client's charges: after
+// the answer, one plus the releases that the client missed in the rounds. The cost of n releases is
+// that of the first n releases of the study. The last round comes last, so all releases before it
+// are charged too.
 func (s *Site) Releases() int {
 	if s.answered {
 		return s.missed + 1
@@ -52,10 +50,9 @@ func (s *Site) Releases() int {
 	return 0
 }
 
-// Propose answers the plan with noise from src. It charges the answer and draws the noise of a
-// sum before it reads the records. If the site must not answer the plan, the error is
-// [phase.Refused], and nothing is computed. After any other error r has no numbers, and the
-// answer is charged.
+// Propose answers the plan with noise from src. It charges the answer and draws the noise before it
+// reads the records. If the site must not answer, the error is [phase.Refused], and nothing is
+// computed. After any other error r has no numbers, and the answer is charged.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	*r = Release{}
 	if err := s.Check(plan); err != nil {
@@ -77,8 +74,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the error that Propose would return for the plan, or nil. It does not answer the
-// plan.
+// Check returns the error with which Propose would refuse the plan, or nil.
 func (s *Site) Check(plan *Plan) error {
 	switch {
 	case plan.Round != s.digest:
@@ -91,9 +87,8 @@ func (s *Site) Check(plan *Plan) error {
 	return nil
 }
 
-// knows reports whether point equals the point that the site computed from the outcomes. If
-// machines may round that point differently, rounding errors are allowed. Privacy does not depend
-// on the point: at every point, a record changes each sum by at most the clip of that sum.
+// knows reports whether point equals the site's own, up to rounding if machines may differ. Privacy
+// does not depend on the point: at every point, a record changes each sum by at most its clip.
 func (s *Site) knows(point []float64) bool {
 	if s.exact {
 		return slices.Equal(point, s.point)
@@ -110,10 +105,10 @@ func (s *Site) knows(point []float64) bool {
 	return true
 }
 
-// released returns the sum of one vector for each record, plus noise from src. The function each
-// must compute the vectors at theta, and pass each of them to add.
+// released returns the sum of one vector for each record, plus noise from src. each computes the
+// vectors at theta and passes them to add.
 func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(theta []float64, add func([]float64) error) error) ([]int64, error) {
-	// exact is the sum without noise, which never leaves this function.
+	// exact is the sum without noise, which must not leave this function.
 	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim())
 	err := m.Release(noisy, exact, src, func(add func([]float64) error) error { return each(s.point, add) })
 	if err != nil {
@@ -122,22 +117,21 @@ func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(the
 	return noisy, nil
 }
 
-// tolerance is the largest difference that is allowed between the server's and the site's point θ̃
-// if both are computed in floating-point arithmetic. The unit is the absolute value of the mean
-// plus the prior's sd. After a thousand steps the rounding difference is about 2^-45.
+// tolerance is the largest difference between the server's and the site's θ̃ in floating point, in
+// units of the mean's absolute value plus the prior's sd. After a thousand steps, rounding causes
+// about 2^-45.
 const tolerance = 0x1p-24
 
-// Foretell returns the plan that the server must send, computed from the outcomes of the rounds.
+// Foretell returns the plan that the server must send.
 func (s *Site) Foretell() Plan { return Plan{s.digest, s.point} }
 
-// ForetellOutcome returns the outcome of the last round if the given participants answered and the
-// given sums were opened.
+// ForetellOutcome returns the outcome for the given answers and opened sums.
 func (s *Site) ForetellOutcome(participants []phase.ClientID, gradient, curvature []int64) Outcome {
 	return Outcome{Round: s.digest, Verdict: phase.Accepted, Point: s.point, Participants: participants, Gradient: gradient, Curvature: curvature}
 }
 
-// Settle checks the outcome of the last round. It does not change the site. If the outcome
-// contradicts the site's state, the error is [phase.Refused].
+// Settle checks the outcome of the last round. If it contradicts the site's state, the error is
+// [phase.Refused].
 func (s *Site) Settle(o *Outcome) error {
 	at, took := slices.BinarySearch(o.Participants, s.id)
 	switch {

@@ -53,7 +53,7 @@ type siteState struct {
 	Round    phase.Digest
 	Client   phase.ClientID
 	Answered bool
-	Sent     *phase.Digest `json:",omitempty"` // hash of the release, if the study publishes releases
+	Sent     *phase.Digest `json:",omitempty"` // hash of the release, if published
 }
 
 // MarshalBinary returns the site's state.

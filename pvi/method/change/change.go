@@ -1,7 +1,6 @@
-// Package change is the method of studies whose privacy unit is the client. A client releases
-// the clipped change of its factor plus its share of the noise, and the coordinator opens only
-// the sum over the clients that answered. Inside a client, the solver uses the records without
-// noise.
+// Package change is the method of studies whose privacy unit is the client. A client releases the
+// clipped change of its factor plus its noise share, and only the sum over clients is opened.
+// Inside a client, the solver uses the records without noise.
 package change
 
 import (
@@ -22,8 +21,7 @@ type Method struct {
 	method.Moves
 }
 
-// New returns a [method.Draft] of the study's method, which makes the method once the noise
-// multiplier is known.
+// New returns a [method.Draft] of the study's method.
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
@@ -49,18 +47,17 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// doubt is the smallest ratio of signal to noise at which a forecast is not marked as doubtful.
+// doubt is the ratio of signal to noise below which a forecast is doubtful.
 //
-//   - The signal is the largest possible sum of changes, spread evenly over d directions. A sum of
-//     norm L therefore has the signal L/√d.
-//   - The noise is the amount by which noise may lower the precision in one direction. If the
-//     precision is a full d×d matrix whose elements have noise of sd s, the noise has eigenvalues
-//     down to −2s√d. If the precision is diagonal, the noise has elements down to about −2s. Here
-//     s is the sd of the noise in one round or of the noise in the final λ, whichever is larger.
+//   - The signal is the largest possible sum of changes, spread evenly over d directions: L/√d for
+//     a sum of norm L.
+//   - The noise is the amount by which noise may lower the precision in one direction. In a full
+//     d×d precision with noise of sd s, eigenvalues go down to −2s√d, and in a diagonal one,
+//     elements down to about −2s. Here s is for one round or for the final λ, whichever is larger.
 //
-// The constant was chosen by the shares of rounds that were rejected. In the demonstration, with
-// d = 7 and ratios of 1, 1.3, 1.6 and 2.3 (ε of 0.6, 0.8, 1 and 1.5), 42 %, 16 %, 4 % and 1 % of
-// the rounds were rejected. In the case study, with d = 1, no round was rejected at a ratio of 1.
+// The constant was chosen by the shares of rounds that were rejected. In the demonstration, with d
+// = 7 and ratios of 1, 1.3, 1.6 and 2.3 (ε of 0.6, 0.8, 1 and 1.5), these were 42 %, 16 %, 4 % and
+// 1 %. In the case study, with d = 1, no round was rejected at a ratio of 1.
 const doubt = 1.9
 
 // Forecast implements [method.Method].
@@ -94,7 +91,7 @@ type client struct {
 	*method.Refiner
 	method *Method
 	noise  dpmech.Noise
-	exact  []int64 // clipped change without noise, which becomes part of the client's factor
+	exact  []int64 // clipped change without noise, which becomes part of the factor
 }
 
 // Release implements [method.Client]. The client stores the clipped change without noise.

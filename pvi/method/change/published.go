@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A published method stores changes with their own noise, and claims the cost of the opened sums
-// alone. [PublishedMu] computes the true cost.
+// A published method stores changes with their noise, and claims the cost of the opened sums alone.
+// [PublishedMu] computes the true cost.
 type published struct{ *Method }
 
 func (p published) Published() string { return method.PublishedFactors }
@@ -20,12 +20,12 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 	return p.Event(shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound]. Only the client's own noise is proved to hide its change: the
-// factor contains the noise of earlier rounds, which later sums reveal.
+// Proved implements [method.Unsound]. Only the client's own noise is proved to hide its change,
+// because later sums reveal the noise of earlier rounds in the factor.
 func (p published) Proved(int) int { return 1 }
 
-// Truth implements [method.Unsound]. It assumes that only MinClients clients answer, the smallest
-// number for which a sum is opened. The sum then has the least noise.
+// Truth implements [method.Unsound]. It assumes that only MinClients clients answer, when the sum
+// has the least noise.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth, m := e.Claimed, p.Mechanism()
 	share := m.Lattice().Float(m.ShareSigma())
@@ -56,11 +56,10 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 	return true, nil
 }
 
-// PublishedMu returns the privacy loss of a client through the T opened sums of a study in which
-// every client adds its own noisy change to its factor (Sharma 2019, algorithm 3). The loss is the
-// exact Gaussian-DP parameter μ for removing all records of a client whose change has the norm of
-// the clip in every round. The formula holds for a linear (conjugate) model in which no other
-// client's change is clipped.
+// PublishedMu returns the privacy loss of a client in a study in which every client adds its own
+// noisy change to its factor (Sharma 2019, algorithm 3). It is the exact Gaussian-DP parameter μ
+// for removing all records of a client whose change has the norm of the clip in every round. It
+// holds for a linear model in which no other client's change is clipped.
 //
 // In the formulas below M is the number of clients, T is the number of rounds, and σ is
 // noiseMultiplier. A client's share of the noise has standard deviation σC/√M, where C is the clip.
@@ -87,12 +86,12 @@ func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t in
 	others := total * float64(clients-1) / float64(clients)
 	var (
 		muSquared float64
-		mean      float64 // difference in E[−L | earlier sums] between the case with the client's records (c = 1) and the case without them (c = 0)
-		variance  float64 // variance, given the earlier sums, of the noise L in the other clients' factors
+		mean      float64 // E[−L | earlier sums] for c = 1 minus that for c = 0
+		variance  float64 // variance of L given the earlier sums
 	)
 	for t := 1; t <= rounds; t++ {
 		alpha := damping(t)
-		surprise := 1 + mean // expectation of this round's sum with the client's records (c = 1) minus the expectation without them (c = 0)
+		surprise := 1 + mean // expected sum of this round for c = 1 minus that for c = 0
 		spread := variance + total
 		muSquared += surprise * surprise / spread
 		// Covariance of L_{t+1} and this round's sum, given the earlier sums.

@@ -19,20 +19,19 @@ import (
 // Elements of λ are multiples of 2^-exponent and can be as large as 2^66.
 const exponent = 60
 
-// A Method implements [method.Method] for studies in which clients release gradients and curvatures
-// of the log likelihood of their records.
+// A Method implements [method.Method] for studies in which clients release the gradient and the
+// curvature of their log likelihood.
 type Method struct {
 	*method.Sums
 	model   model
 	units   *population.Units
-	weights []float64 // factor w_t by which the vectors of each round are multiplied
+	weights []float64 // factor w_t of each round's vectors
 
 	start func() *population.State
 	steps memory
 }
 
-// New returns a [method.Draft] of the study's method, which makes the method once the noise
-// multiplier is known.
+// New returns a [method.Draft] of the study's method.
 func New(s *method.Setting) (method.Draft, error) {
 	model, err := modelOf(s)
 	if err != nil {
@@ -68,8 +67,8 @@ func New(s *method.Setting) (method.Draft, error) {
 const madeUpRecords = 4000
 
 // newUnits returns units in which A + P/n is the identity. A is the average information of a
-// synthetic record at the prior mean, P is the prior's precision, which gives a unit to
-// coefficients without information, and n is the nominal number of records.
+// synthetic record at the prior mean, and n the nominal number of records. P is the prior's
+// precision, for coefficients without information.
 func newUnits(s *method.Setting, m model) (*population.Units, error) {
 	prior := m.prior()
 	made, err := m.madeUp(shard.Design(s.Study, method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)), prior.mean, normals(s, "outcomes of made-up records", 0))
@@ -92,8 +91,8 @@ func newUnits(s *method.Setting, m model) (*population.Units, error) {
 	return units, nil
 }
 
-// newState returns the state before the first round. Its prior is normal, with the moments of the
-// study's prior.
+// newState returns the state before the first round, with a normal prior that has the moments of
+// the study's.
 func (m *Method) newState() *population.State {
 	prior := m.model.prior()
 	in := m.Study.Inference
@@ -103,14 +102,13 @@ func (m *Method) newState() *population.State {
 		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Area: m.area(), Digest: m.Digest,
 	})
 	if !ok {
-		// The code is unreachable, because the prior of every coordinate is a proper distribution.
+		// unreachable: the prior of every coordinate is proper
 		panic("clientscores: the prior is not proper")
 	}
 	return state
 }
 
-// area returns the region in which clients vote for the modes of their records, or nil if they do
-// not vote.
+// area returns the region in which clients vote for the modes of their records, or nil.
 func (m *Method) area() *population.Area {
 	if !m.model.begins() {
 		return nil
@@ -128,8 +126,8 @@ func (m *Method) area() *population.Area {
 	return a
 }
 
-// A forecast is doubtful if the signal ([population.State.Signal]) is below hopeless: intervals
-// would hardly be narrower than those of the prior.
+// Below hopeless, intervals would hardly be narrower than the prior's, and a forecast is doubtful
+// ([population.State.Signal]).
 const hopeless = 5
 
 // Signal implements [method.Signalled].
@@ -163,7 +161,7 @@ type client struct {
 	vector []float64
 }
 
-// Release adds noise to the zero vector if computing the vector panics.
+// If the computation panics, the vector is zero before the noise is added.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	round := c.method.Round(t.Number)
 	mechanism := c.method.Mechanism(round)
@@ -179,7 +177,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, mechanism.ReleaseOne(dst, c.sum, &c.noise, c.vector)
 }
 
-// compute writes to c.vector the answer to a query, multiplied by the weight of the round.
+// compute writes the answer to a query to c.vector, times the weight of the round.
 func (c *client) compute(q *population.Query, round int) error {
 	m := c.method
 	if err := answer(m, c.vector, c.records, q, 1); err != nil {
@@ -189,8 +187,7 @@ func (c *client) compute(q *population.Query, round int) error {
 	return nil
 }
 
-// answer writes to dst the answer to query q. Each record counts as more records, not necessarily
-// an integer.
+// answer writes the answer to q to dst. Each record counts more times, not necessarily whole.
 func answer(m *Method, dst []float64, of records, q *population.Query, more float64) error {
 	point := m.units.From(q.Point)
 	if q.Area != nil {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Limits of simulated federations, because of time. If the roster has more clients, each synthetic
-// client counts as several. A record of a formula takes more time.
+// Limits of simulated federations, to save time. Each synthetic client or record may count as
+// several.
 const (
 	foreseenClients = 100
 	foreseenRecords = 400
@@ -31,9 +31,9 @@ func (m *Method) foreseen() (clients, records int) {
 }
 
 // Foresee implements [method.Foreseeing]. It draws true coefficients from the prior. All synthetic
-// clients have records from the same distribution, with outcomes drawn from the model at these
-// coefficients. Each client has the nominal number of records. If that is more than
-// foreseenRecords or foreseenRecordsOfFormula, it has fewer records with larger weights.
+// clients have the nominal number of records from the same distribution, with outcomes from the
+// model at these coefficients. Above foreseenRecords or foreseenRecordsOfFormula, they have fewer
+// records with larger weights.
 func (m *Method) Foresee(federations int, extent float64, played func(done, of int) error) ([]float64, error) {
 	shares := make([][]float64, m.Model.Dim())
 	prior := m.model.prior()

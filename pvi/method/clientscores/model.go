@@ -13,44 +13,43 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A model is the study's regression or formula, as the rounds need it.
+// A model is the study's regression or formula.
 type model interface {
 	// prior returns the prior of θ.
 	prior() *prior
 
-	// draw computes a draw of θ from the prior. z holds one standard normal number for each
+	// draw returns a draw of θ from the prior, as a function of a standard normal number for each
 	// coordinate.
 	draw(z []float64) []float64
 
 	// open returns the records of a shard.
 	open(s *shard.Shard) (records, error)
 
-	// begins reports whether the first point of the rounds is computed from the modes of the
-	// clients' records. Otherwise the rounds begin at the prior mean.
+	// begins reports whether the modes of the clients' records determine the first point. Otherwise
+	// this is the prior mean.
 	begins() bool
 
-	// madeUp returns the records of s with outcomes drawn from the model at theta. The random
-	// numbers come from normals, which returns n standard normal numbers.
+	// madeUp returns the records of s with outcomes drawn from the model at theta. normals returns
+	// n standard normal numbers.
 	madeUp(s *shard.Shard, theta []float64, normals func(n int) []float64) (records, error)
 }
 
-// A prior holds the moments of the prior of θ, which stand for it as a normal one.
+// A prior holds the moments of the prior of θ.
 type prior struct {
 	mean, sd  []float64
 	precision *mat.SymDense
 }
 
-// records gives access to all records of one client.
+// records are the records of one client.
 type records interface {
 	// len returns the number of records.
 	len() int
 
-	// score returns the gradient of the log likelihood of all records at θ, and the sum of the
-	// records' Fisher information matrices. It may panic if numbers are not finite.
+	// score returns the gradient of the log likelihood at θ, and the Fisher information. It may
+	// panic if numbers are not finite.
 	score(theta []float64) (gradient []float64, information *mat.SymDense, err error)
 
-	// mode returns a point near the posterior mode of the records. It is called if [model.begins] is
-	// true.
+	// mode returns a point near the posterior mode of the records, if [model.begins] is true.
 	mode(p *prior) []float64
 }
 
@@ -71,7 +70,7 @@ func normals(s *method.Setting, purpose string, number int) func(n int) []float6
 	}
 }
 
-// regression implements model for the regression models of the catalogue.
+// regression is the model of a regression from the catalogue.
 type regression struct{ *method.Setting }
 
 func (r regression) prior() *prior {
@@ -127,7 +126,7 @@ func (r regressionRecords) mode(*prior) []float64 {
 	panic("clientscores: a regression begins at the prior mean")
 }
 
-// formula implements the interface model for studies that give their model as a formula.
+// formula is the model of a study with a formula.
 type formula struct {
 	*scoring.Totals
 	of *prior

@@ -12,12 +12,10 @@ import (
 )
 
 const (
-	// If the share of clients that are not clipped is below mostlyClipped, Remarks warns that the
-	// clip affects most clients.
+	// Remarks warns of the clip if fewer clients than this share are not clipped.
 	mostlyClipped = .5
 
-	// If a coefficient's posterior sd is above unlearned times its prior sd, Remarks reports that
-	// the records give hardly any information about the coefficient.
+	// Remarks lists coefficients whose posterior sd exceeds this share of the prior sd.
 	unlearned = .7
 )
 
@@ -58,7 +56,7 @@ func (w *walk) differing() (all []string) {
 	for i, p := range w.method.Model.Parameters.All() {
 		unit := make([]float64, w.method.Model.Dim())
 		unit[i] = 1
-		along := w.method.units.Gradient(unit) // the scalar product of along with the vector of parameters in public units is θ_i
+		along := w.method.units.Gradient(unit) // along times the parameters in public units is θ_i
 		if low := w.state.SpreadAlong(along, .025); low > 0 {
 			all = append(all, fmt.Sprintf("%s (sd %.2g [%.2g, %.2g])", p.Name, w.state.SpreadAlong(along, .5), low, w.state.SpreadAlong(along, .975)))
 		}
@@ -80,7 +78,7 @@ func (w *walk) unlearned() (names []string) {
 }
 
 // conflict returns a sentence about parameters whose posterior contradicts their prior, or "". It
-// checks no formulas, because the prior of a formula's parameter need not be normal.
+// checks no formulas, because their priors need not be normal.
 func (w *walk) conflict() string {
 	m := w.method
 	if m.Model.General() {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/population"
 )
 
-// A walk computes the posterior from the opened sums. λ is the natural parameters of the Gaussian
-// with its moments, minus those of the prior, rounded to the lattice.
+// A walk computes the posterior from the opened sums. λ stands for the Gaussian with its moments:
+// natural parameters minus those of the prior, rounded to the lattice.
 type walk struct {
 	method *Method
 	state  *population.State
@@ -62,7 +62,7 @@ func (w *walk) Save() []byte {
 	return saved
 }
 
-// Restore implements [method.Walk]. It computes the state again from all saved sums.
+// Restore implements [method.Walk]. It computes the state from all saved sums.
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
 	m := w.method
 	size := m.Messages().Size
@@ -91,8 +91,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	return []method.Move{w.moveTo(last.state, all, last.lambda)}, nil
 }
 
-// A step is a change of the state by one opened sum. Its lambda is nil if there is no proper
-// posterior after the sum.
+// A step is a change of the state by one opened sum. lambda is nil if the posterior is not proper
+// then.
 type step struct {
 	from   *population.State
 	opened opened
@@ -101,7 +101,7 @@ type step struct {
 	lambda []lambda.Wide
 }
 
-// memory contains the last steps, because all clients of a simulated federation take the same ones.
+// memory caches the last steps, because all clients of a simulation take the same ones.
 type memory struct {
 	mu    sync.Mutex
 	steps []*step

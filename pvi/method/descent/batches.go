@@ -20,9 +20,9 @@ func (b batches) stated() int {
 // sampling returns how a client with the given number of records draws batches.
 //
 // A batch of a fixed size is the same share of every client's records, rounded down, so that no
-// client's cost exceeds the cost that the study states. A client without records has empty batches.
-// If the number of records is private, the batch size is computed from the nominal number of
-// records. CheckShard ensures that every client has at least the nominal number.
+// client's cost exceeds the stated one. If the number of records is private, it is computed from
+// the nominal number, which every client has at least (CheckShard). A client without records has
+// empty batches.
 func (b batches) sampling(records int) dpmech.Sampling {
 	switch {
 	case b.Steps.Rate == 1:
@@ -41,7 +41,7 @@ func (b batches) size(records int) int {
 }
 
 // rate returns the probability that a record is in a batch. It depends on the number of records
-// only if batches have a fixed size and this number is public.
+// only if this is public and batches have a fixed size.
 func (b batches) rate(records int) float64 {
 	if b.fixed() && !b.privateSize() {
 		if size := b.size(records); size > 0 {
@@ -54,8 +54,8 @@ func (b batches) rate(records int) float64 {
 // fixed reports whether batches have a fixed size and do not contain all records.
 func (b batches) fixed() bool { return b.Steps.Batch > 0 && b.Steps.Rate < 1 }
 
-// privateSize reports whether batches have a fixed size and the number of records is private, as
-// only the published sampling allows.
+// privateSize reports whether batches have a fixed size although the number of records is private.
+// Only the published sampling allows this.
 func (b batches) privateSize() bool {
 	return b.fixed() && b.Study.Privacy.Adjacency != accountant.ReplaceOne
 }

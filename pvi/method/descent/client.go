@@ -23,17 +23,16 @@ func (m *Method) OnDevice() error {
 	if m.Study.Privacy.Unit == study.Person {
 		return errors.New("a device clips the gradient of each row, and the study clips the sum over the rows of a person")
 	}
-	// The checks below use a shard without records. OnDevice of the client makes the checks that
+	// The checks below use a shard without records. The client's OnDevice makes the checks that
 	// need records.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
-		// This study cannot be checked without records. The client's OnDevice checks the solver that
-		// it makes for its own records.
+		// cannot be checked without records; the client's OnDevice checks it
 		return nil
 	}
 	refine, err := m.NewSolver(none)
 	if err != nil {
-		return nil // the client's OnDevice checks the study with the client's records
+		return nil // the client's OnDevice checks it
 	}
 	c := &client{steps.NewClient(m, m.Base, refine), m}
 	return c.OnDevice(none, solver.Accelerator{})

@@ -20,11 +20,10 @@ type Method struct {
 	method.Moves
 	gradients *steps.Gradients
 	batches   batches
-	start     *dpmech.GaussianSum // mechanism that releases the starting statistics; nil if clients start at q
+	start     *dpmech.GaussianSum // releases the starting statistics; nil if clients start at q
 }
 
-// New returns a [method.Draft] of the study's method, which makes the method once the noise
-// multiplier is known.
+// New returns a [method.Draft] of the study's method.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, false)
 	if err != nil {
@@ -57,16 +56,15 @@ func newMethod(g *steps.Gradients, multiplier float64) (*Method, error) {
 	return m, m.SetMessages(s.FactorMessages(nil))
 }
 
-// newStart returns the mechanism that releases the statistics from which clients start, or nil if
-// clients do not start from statistics. The study gives the share of the total μ² that the
-// statistics cost. To compute their noise, newStart takes the μ² of T gradient steps with sampling
-// rate q and noise multiplier σ as
+// newStart returns the mechanism that releases the statistics from which clients start, or nil. The
+// study gives their share of the total μ². The μ² of T gradient steps with sampling rate q and
+// noise multiplier σ is taken as
 //
 //	μ² = q²T/σ².
 //
-// This formula is exact for full batches (see [accountant]) and approximate for others. The stated
-// cost does not depend on the formula, because the accountant composes the costs of the statistics
-// and of the steps.
+// This is exact for full batches (see [accountant]) and approximate for others. The stated cost
+// does not depend on it, because the accountant composes the costs of the statistics and of the
+// steps.
 func (m *Method) newStart(multiplier float64) (*dpmech.GaussianSum, error) {
 	share := m.Study.Inference.Descent.StartShare
 	if share == 0 {
@@ -134,10 +132,9 @@ func (m *Method) Increment(shares int, adjacency accountant.Adjacency, from, to 
 	return accountant.Composed{m.start.EventFor(1, adjacency), after}, err
 }
 
-// Adjacencies implements [method.Method]. If a batch is a share of a client's records, the batch
-// size and the divisor of the sums depend on the number of records. Under an adjacency that treats
-// the number of records as private, no bound on the cost is then known, so Adjacencies returns only
-// the study's own adjacency.
+// Adjacencies implements [method.Method]. If a batch is a share of a client's records, its size and
+// the divisor of the sums depend on their number. If that is private, no bound on the cost is
+// known, so only the study's own adjacency is left.
 func (m *Method) Adjacencies() []accountant.Adjacency {
 	if m.batches.fixed() && !m.batches.privateSize() {
 		return []accountant.Adjacency{m.Study.Privacy.Adjacency}
@@ -164,8 +161,8 @@ func (m *Method) CheckShard(s *shard.Shard) error {
 	return nil
 }
 
-// Options returns the settings of the gradient descent that a client with the given number of
-// records runs in each round.
+// Options returns the settings of the descent of a client with the given number of records in each
+// round.
 func (m *Method) Options(records int) solver.DPSVIOptions {
 	return m.gradients.Options(m.Steps().Round, m.batches.rate(records))
 }

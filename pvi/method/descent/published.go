@@ -22,7 +22,7 @@ func newPublished(m *Method) (method.Method, error) {
 	return published{m, claimed}, nil
 }
 
-// If every record is in every batch, the claim holds.
+// With all records in every batch, the claim holds.
 func (p published) Published() string {
 	if p.Steps().Rate < 1 {
 		return method.PublishedSampling

@@ -15,15 +15,14 @@ import (
 // Elements of λ are multiples of 2^-exponent and can be as large as 2^66.
 const exponent = 60
 
-// A Method implements [method.Method] for gradient descent in which each step uses a noisy sum of
-// gradients over all clients.
+// A Method implements [method.Method] for gradient descent with a noisy sum of gradients over all
+// clients in each step.
 type Method struct {
 	*steps.Base
 	gradients *steps.Gradients
 }
 
-// New returns a [method.Draft] of the study's method, which makes the method once the noise
-// multiplier is known.
+// New returns a [method.Draft] of the study's method.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, true)
 	if err != nil {
@@ -62,8 +61,7 @@ func newDescent(g *steps.Gradients) (*solver.SumDescent, error) {
 	return solver.NewSumDescent(none, g.Options(g.Steps.Total, g.Steps.Rate))
 }
 
-// Exact implements [method.Method]. It returns false, because λ is computed in floating-point
-// arithmetic.
+// Exact implements [method.Method]. λ is computed in floating point.
 func (m *Method) Exact() bool { return false }
 
 // Forecast implements [method.Method].

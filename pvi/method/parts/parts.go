@@ -5,15 +5,14 @@
 //
 // A part's change in a round is a function of the records of the part, the public plan, and a
 // factor that was computed before the round. The factor is computed from λ, from the client's own
-// releases, or from the part's own earlier changes before noise. Adding or removing a record
-// therefore changes only one of the K clipped vectors of every round. This vector changes by at
-// most 2C, where C is the clip of a part (see [dpmech.Config.Aggregates]).
+// releases, or from the part's own earlier changes before noise. So adding or removing a record
+// changes only one of the K clipped vectors of every round, by at most 2C, where C is the clip of a
+// part (see [dpmech.Config.Aggregates]).
 //
 // The part of each record is drawn once for the whole study, independently of all other records.
 // The sensitivity is 2C however the other records are divided, so the cost also holds for a random
-// division. If the study protects persons, one draw decides the part of all records of a person.
-// The reasoning above then holds for persons instead of records, and protecting a person costs as
-// much as protecting a single record.
+// division. If the study protects persons, one draw decides the part of all records of a person,
+// which then costs as much as a single record.
 package parts
 
 import (
@@ -25,15 +24,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method implements [method.Method] for studies in which a client divides its records into parts,
-// and releases the sum of the parts' clipped changes.
+// A Method implements [method.Method] for studies in which a client releases the sum of the clipped
+// changes of parts of its records.
 type Method struct {
 	*method.Sum
 	method.Moves
 }
 
-// New returns a [method.Draft] of the study's method, which makes the method once the noise
-// multiplier is known.
+// New returns a [method.Draft] of the study's method.
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
@@ -98,19 +96,18 @@ type client struct {
 	noise  dpmech.Noise
 
 	shard    *shard.Shard
-	of       []uint16 // index of the part of each record, or of each person if the study protects persons
-	dealt    bool     // whether the records have been assigned to parts
+	of       []uint16 // part of each record or person
+	dealt    bool     // whether records have parts yet
 	solvers  []solver.Solver
-	factors  [][]lambda.Wide // factors of the parts; nil unless each part has a factor of its own
-	proposed [][]int64       // clipped changes, without noise, that the parts proposed for the open plan
+	factors  [][]lambda.Wide // nil unless each part has its own
+	proposed [][]int64       // clipped changes without noise for the open plan
 	sum      *dpmech.Accumulator
 
 	current, cavity, target []float64 // scratch space
 	kept, exact             []int64
 }
 
-// The client stores the noisy sum that it sends and, if they have factors, the changes of the
-// parts.
+// The client stores the noisy sum that it sends and the changes of parts that have factors.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	m := c.method
 	c.spent.Changes++
@@ -123,8 +120,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, err
 }
 
-// deal assigns each record, or person, to a part at random, and makes the solvers, unless this has
-// been done.
+// deal assigns each record, or person, to a random part and makes the solvers, once.
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {
@@ -173,8 +169,7 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		for i, whole := range t.Natural {
 			c.cavity[i] = whole - c.current[i]
 		}
-		// If the solver diverges, the change of the part is NaN, and AddKeeping adds zero for the
-		// part instead.
+		// If the solver diverges, the change is NaN, and AddKeeping adds zero instead.
 		if err := solver.ProposeAlways(s, c.target, c.problem(t), src); err != nil {
 			return err
 		}
@@ -193,9 +188,8 @@ func (c *client) problem(t *method.Task) solver.Problem {
 	}
 }
 
-// replaced writes to c.current the factor that part k replaces: its own if it has one, that of the
-// client if the client stores one or the study averages over parts, and otherwise the part's share
-// of a tied factor.
+// replaced writes the factor that part k replaces to c.current: its own, or that of the client if
+// the client stores one or the study averages over parts, or the part's share of a tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)
@@ -214,7 +208,7 @@ func (c *client) replaced(k int, t *method.Task) {
 }
 
 // change turns the factor in c.target, which a part proposes, into the part's contribution to the
-// client's change, in the coordinates in which changes are clipped.
+// client's change.
 func (c *client) change(t *method.Task) []float64 {
 	share := 1.0
 	if partitions := c.method.Study.Inference.Partitions; partitions.Averaged {
@@ -234,7 +228,7 @@ func (c *client) keep(k int) []int64 {
 	return c.proposed[k]
 }
 
-// The factor of every part moves by the change that it proposed.
+// The factor of every part moves by its own change.
 func (c *client) Follow(alpha int64, centre []int64) {
 	c.own.Follow(alpha, centre)
 	for k, factor := range c.factors {

@@ -1,6 +1,5 @@
-// Package plain is the method of studies without a privacy guarantee. A client sends the change
-// of its factor as its solver proposes it, without noise. These studies are for simulations and
-// for public records.
+// Package plain is the method of studies without a privacy guarantee, for simulations and public
+// records. A client sends the change of its factor without noise.
 package plain
 
 import (
@@ -11,16 +10,14 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Method implements [method.Method] for studies in which clients send the changes of their
-// factors without clipping or noise.
+// A Method implements [method.Method] for changes of factors without clipping or noise.
 type Method struct {
 	*method.Setting
 	method.Moves
 	method.Sending
 }
 
-// New returns a [method.Draft] of the study's method. The Draft ignores the noise multiplier,
-// because the method adds no noise.
+// New returns a [method.Draft] of the study's method, which ignores the noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	m := &Method{Setting: s, Moves: method.Moves{Coordinates: s.Coordinates}}
 	if err := m.SetMessages(s.FactorMessages(nil)); err != nil {
@@ -29,7 +26,7 @@ func New(s *method.Setting) (method.Draft, error) {
 	return func(float64) (method.Method, error) { return m, nil }, nil
 }
 
-// Releases implements [method.Method]. It returns 0, because no release costs privacy.
+// Releases implements [method.Method]. No release costs privacy.
 func (m *Method) Releases() int { return 0 }
 
 // ReleasesAfter implements [method.Method].

@@ -12,22 +12,20 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A holding is a client of a study with the table [compare]. The client holds random records out
-// of the fit. In the last round it releases a sum of vectors that contain the log predictive
-// densities of these records.
+// A holding is a client of a study with [compare]. It holds random records out of the fit, and in
+// the last round releases a sum over their log predictive densities.
 //
 // # Privacy
 //
-// For each record, a coin decides whether the record is held out. If the study protects persons,
-// one coin decides for all records of a person. The coins are drawn once for the whole study,
-// independently of each other and of all records, and they are secret.
+// A secret coin decides for each record, or for all records of a protected person, whether it is
+// held out. The coins are drawn once for the whole study, independently of each other and of all
+// records.
 //
-// Because the coins are independent and have the same distribution, each coin can be regarded as a
-// part of its record. For fixed coins, two neighbouring files then differ in one record and its
-// coin only. If the releases are private for all fixed coins, they are also private for random
-// coins, because a mixture of pairs of distributions is no easier to tell apart than the worst
-// pair. In round t, a record adds a vector of norm at most w_t, the clip of the round, whether or
-// not it is held out:
+// So each coin can be regarded as a part of its record, and for fixed coins two neighbouring files
+// differ in one record and its coin only. If the releases are private for all fixed coins, they are
+// also private for random ones, because a mixture of pairs of distributions is no easier to tell
+// apart than the worst pair. In round t, a record adds a vector of norm at most w_t, the clip of
+// the round, whether or not it is held out:
 //
 //   - A record in the fit adds its vector of package scoring, and zero in the last round.
 //   - A held-out record adds zero in the rounds of the fit, except for its tables. In the last
@@ -41,15 +39,15 @@ import (
 // The last round is one more release of the same composition. A record is charged for both uses,
 // although it has only one of them.
 //
-// The coins must be secret, and must not be computed from the numbers of the rows. If everybody
-// knew which rows are held out, removing one row would move the coins of all rows after it.
+// The coins must be secret, and must not be computed from row numbers: removing one row would move
+// the coins of all rows after it.
 type holding struct {
 	*client
 	shard *shard.Shard
-	out   []bool // whether each record, or each person, is held out of the fit; nil until the coins are drawn
+	out   []bool // whether each record, or person, is held out; nil before the coins are drawn
 }
 
-// Release implements [method.Client]. Before the first release it draws the coins.
+// Release implements [method.Client]. It first draws the coins.
 func (h *holding) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	if h.out == nil {
 		out, tosses := make([]bool, h.shard.Units()), new(dpmech.Stream)
@@ -63,7 +61,7 @@ func (h *holding) Release(dst []int64, t *method.Task, src *dpmech.Stream) (draw
 	return h.client.Release(dst, t, src)
 }
 
-// toss returns true with the given probability, which is rounded to a multiple of 2^-53.
+// toss returns true with the given probability, rounded to a multiple of 2^-53.
 func toss(src *dpmech.Stream, probability float64) bool {
 	const digits = 53
 	return float64(src.Uint64()>>(64-digits)) < probability*(1<<digits)
@@ -89,7 +87,7 @@ func (h *holding) rows() []bool {
 // coins is the saved choice of held-out records or persons. It must not leave the client.
 type coins struct {
 	Units   int    // number of records or persons
-	HeldOut []byte // one bit for each record or person, set if it is held out; the first bit is the lowest bit of the first byte
+	HeldOut []byte // one bit for each record or person, lowest bit first
 }
 
 func (h *holding) Save(m *method.Memory) {
@@ -115,8 +113,8 @@ func (h *holding) Check(m *method.Memory, answered int) error {
 	return h.client.Check(&rest, answered)
 }
 
-// Restore refuses a state with releases but without coins. Coins would be drawn again, and a record
-// of the fit could be scored.
+// Restore refuses a state with releases but without coins. If they were drawn again, a record of
+// the fit could be scored.
 func (h *holding) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Statistics > 0) {
 		return errors.New("the choice of held-out records is missing, or was made before any release")

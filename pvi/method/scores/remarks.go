@@ -39,8 +39,7 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: arrived, Tables: w.state.Tables(), HeldOut: w.state.Scored()}
 }
 
-// clippedRecords gives the interval of a noisy number of clipped records. There are not fewer than
-// none, and not more than all.
+// clippedRecords gives the interval of a noisy number of clipped records, limited to [0, records].
 func clippedRecords(clipped, sd, records float64) string {
 	within := func(n float64) float64 { return min(max(n, 0), records) }
 	return fmt.Sprintf("In the last round of scores between %.0f and %.0f of some %.0f records were clipped (95 %%).",
@@ -51,7 +50,7 @@ func clippedRecords(clipped, sd, records float64) string {
 func dispersion(median, low, high float64) string {
 	const fits, much = "family = \"negative-binomial\" fits such counts.", 1.2
 	interval := ""
-	if low < high { // they are one point of the grid of a if there are many records
+	if low < high { // with many records, both are one point of the grid
 		interval = fmt.Sprintf(" (between %.1f and %.1f, 95 %%)", low, high)
 	}
 	switch {
@@ -75,8 +74,7 @@ func (w *walk) silent() (names []string) {
 	return names
 }
 
-// loose returns a sentence about bounds that are much wider than the values. It returns "" if the
-// study's columns are not mapped from their public bounds.
+// loose advises narrower bounds, or returns "" if columns are not mapped from their public bounds.
 func (w *walk) loose() string {
 	if st := w.method.Study; !st.Model.Standardise || st.Standardisation != nil {
 		return ""
@@ -85,7 +83,7 @@ func (w *walk) loose() string {
 }
 
 // conflict returns a sentence about parameters whose posterior contradicts their prior, or "". It
-// checks no programs, because the prior of a program's parameter need not be normal.
+// checks no programs, because their priors need not be normal.
 func (w *walk) conflict() string {
 	if w.method.Model.General() {
 		return ""

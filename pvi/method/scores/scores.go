@@ -1,7 +1,7 @@
-// Package scores is the method in which every round but the last opens the sum of the clipped scores
-// of all records, with counts of their norms. Some rounds also open sums for the margins of the
-// regressors or for the curvature. The posterior is computed from the opened sums. Package scoring
-// defines the releases and computes the posterior. Clients have no factors.
+// Package scores is the method in which every round but the last opens the sum of the clipped
+// scores of all records, with counts of their norms. Some rounds also open sums for the margins of
+// the regressors or for the curvature. Package scoring defines the releases and computes the
+// posterior from the opened sums. Clients have no factors.
 package scores
 
 import (
@@ -32,8 +32,8 @@ type Method struct {
 	lambda []lambda.Wide  // λ of the state latest
 }
 
-// New returns a [method.Draft] of the study's method. The Draft takes the noise multiplier that a
-// single release would have if it used the whole budget.
+// New returns a [method.Draft] of the study's method. Its argument is the noise multiplier of a
+// single release that would use the whole budget.
 func New(s *method.Setting) (method.Draft, error) {
 	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	}
 	mechanism, contributor := c.method.Mechanism(t.Number), query.Contributor(c.records)
 	n := mechanism.Dim()
-	clear(dst[n:]) // the releases of other rounds may be longer
+	clear(dst[n:]) // releases of other rounds may be longer
 	together := max(leastTogether, elementsTogether/n)
 	vectors := make([]float64, together*n)
 	return true, mechanism.Release(dst[:n], make([]int64, n), src, func(add func([]float64) error) error {
@@ -118,7 +118,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 }
 
 // The vectors of several records are added in one call, which is faster: at most elementsTogether
-// elements, which fit in a cache, but at least leastTogether vectors.
+// elements, to fit in a cache, but at least leastTogether vectors.
 const (
 	elementsTogether = 1 << 13
 	leastTogether    = 4
@@ -129,7 +129,7 @@ const (
 type walk struct {
 	method *Method
 	state  *scoring.State
-	past   []byte // encoded sums of the rounds whose outcome was accepted
+	past   []byte // encoded sums of accepted rounds
 }
 
 // NewWalk implements [method.Method].
@@ -160,8 +160,8 @@ func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 	return method.NewMove(slices.Clone(at), func() { w.state, w.past = state, past })
 }
 
-// lambdaOf returns the λ of a state, or nil if it does not fit on the lattice. The latest is kept,
-// because in a simulation the server and all clients need it.
+// lambdaOf returns the λ of a state, or nil if it does not fit on the lattice. It caches the
+// latest, which the server and all clients of a simulation need.
 func (m *Method) lambdaOf(state *scoring.State) []lambda.Wide {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,7 +187,7 @@ func (w *walk) End() []method.Move { return nil }
 
 func (w *walk) Save() []byte { return w.past }
 
-// Restore implements [method.Walk]. It computes the states again from the saved sums.
+// Restore implements [method.Walk]. It computes the states from the saved sums.
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
 	state, last := w.method.begin(), 0
 	for rest := saved; len(rest) > 0; {

@@ -1,6 +1,5 @@
-// Package sites implements the method in which clients take steps of private expectation
-// propagation (ep.DPSEP). A site is the factor of one record, computed by matching moments. In each
-// step, the client clips the sites of a batch of records, adds them up, and adds noise to the sum.
-// This noisy sum is a release. After its steps, the client computes its factor as an average of the
-// noisy sums, and sends the factor to the server. Anyone may read the factor.
+// Package sites is the method in which clients take steps of private expectation propagation
+// ([fedpvi/pvi/ep.DPSEP]). Each step releases the noisy sum of the clipped sites of a batch, where
+// a site is the factor of one record. The client sends the factor that it computes as an average of
+// these sums. Anyone may read it.
 package sites
