@@ -41,7 +41,6 @@ type grid struct {
 	left, right []float64 // losses beyond which the cells are 2, 4, 8, ... widths wide
 }
 
-// at returns the loss of a grid point.
 func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 
 // below returns the largest grid point whose loss is at most loss.

@@ -82,7 +82,6 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 	return t, nil
 }
 
-// at returns the composed loss at the grid point index.
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
 // outside returns Chernoff bounds on the tilted mass of the composed losses more than reach above

@@ -164,7 +164,6 @@ func (c *Client) leftAlready(m *Member) error {
 	return err
 }
 
-// consent returns the signed message with which this client consents to the study.
 func (c *Client) consent(m *Member) ([]byte, error) {
 	sequence, head := c.store.Head()
 	return transcript.SignApproval(m.newest().identity, m.Hash, m.coordinator().Key.Fingerprint(), sequence, head)

@@ -76,7 +76,6 @@ type saved struct {
 	Body     []byte `json:"body"`
 }
 
-// newParticipant returns a participant that continues a study from its saved state.
 func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, named ledger.Hash) (*participant, error) {
 	t, err := c.approved(m, p)
 	if err != nil {

@@ -166,7 +166,6 @@ func (m *Member) learn(all [][]byte) error {
 	return nil
 }
 
-// learnAndSave calls learn and saves the renewals if there are new ones.
 func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 	before := len(m.Renewals)
 	if err := m.learn(all); err != nil || len(m.Renewals) == before {

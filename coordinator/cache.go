@@ -24,7 +24,6 @@ type cache struct {
 
 func newCache() *cache { return &cache{items: map[uint64]transport.Item{}} }
 
-// put adds the next entry to the cache.
 func (c *cache) put(number uint64, i transport.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

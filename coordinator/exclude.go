@@ -67,7 +67,6 @@ func (b *batch) exclude(name identity.Name, c *client, why string) error {
 
 func excluded(why string) string { return "excluded: " + why }
 
-// readExcluded reads the exclusions from the store and marks the excluded clients.
 func (s *Study) readExcluded(st *state, kept store.Study) error {
 	st.excluded = map[identity.Name]string{}
 	if err := kept.Note(noteExcluded, &st.excluded); err != nil {

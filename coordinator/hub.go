@@ -53,7 +53,6 @@ func Open(dir string, o Options) (*Hub, error) {
 	return h, nil
 }
 
-// loadAll loads the keys and the studies of the state directory.
 func (h *Hub) loadAll() error {
 	var all []Hash
 	err := h.store.View(func(tx *store.Tx) (err error) {
@@ -77,7 +76,6 @@ func (h *Hub) loadAll() error {
 	return nil
 }
 
-// load reads a study from the store and begins to run it.
 func (h *Hub) load(hash Hash) (*Study, error) {
 	s, err := newStudy(h, hash)
 	if err != nil {

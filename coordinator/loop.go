@@ -247,7 +247,6 @@ func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []by
 	b.write(func(kept store.Study) error { return kept.Append(e.Number, envelope, body, plan) })
 }
 
-// bytesOf returns a function that writes the bytes b.
 func bytesOf(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(b)

@@ -12,7 +12,6 @@ import (
 // If the releases of a round are too long for the outcome, the coordinator keeps each in a file.
 // Other clients request it by its hash, which the client has signed.
 
-// published returns the release with the given hash for a plan.
 func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
 	var found *store.Value
 	err := s.look(func(kept store.Study) error {

@@ -242,7 +242,6 @@ func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []
 	return err
 }
 
-// discard removes the file of an answer that was not accepted.
 func (s *Study) discard(o *offer) {
 	if o.writer != nil {
 		o.writer.Discard()

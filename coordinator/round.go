@@ -122,7 +122,6 @@ func (s *Study) loadOpener(st *state, server *session.Server) error {
 	return s.hub.files.destroySealing(s.hash, path)
 }
 
-// roster returns a roster of the named clients and the coordinator.
 func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error) {
 	entries := []roster.Entry{st.own}
 	for _, name := range names {

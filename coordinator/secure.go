@@ -37,7 +37,6 @@ type secure struct {
 	leftOut map[int]bool
 }
 
-// secure reports whether the clients of the study aggregate securely.
 func (s *Study) secure() bool { return s.document.Federation.Aggregation == study.Secure }
 
 // newSecure returns the state of the secure sums under the present roster, before the first plan,
@@ -209,7 +208,6 @@ func (b *batch) void(ask uint64) error {
 	return b.close(outcome)
 }
 
-// dropKeys removes the clients' keys for the secure sums.
 func (b *batch) dropKeys() {
 	if x := b.state.secure; x != nil {
 		b.write(func(kept store.Study) error { return kept.CloseAsk(0) })

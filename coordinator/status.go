@@ -237,7 +237,6 @@ func (st *state) stateOf(name identity.Name) string {
 	return stateJoined
 }
 
-// as converts names to another type of names.
 func as[T, S ~string](names []S) []T {
 	out := make([]T, len(names))
 	for i, name := range names {

@@ -52,7 +52,6 @@ type Study struct {
 // answer if its computation takes longer than one.
 const paces = 3
 
-// roundDeadline returns the time after which a round ends.
 func (s *Study) roundDeadline() time.Duration {
 	return max(s.hub.options.RoundDeadline, time.Duration(paces*s.document.Federation.Pace*float64(time.Second)))
 }

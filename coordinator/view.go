@@ -32,7 +32,6 @@ type member struct {
 	reads bool // whether the client is allowed to read the transcript
 }
 
-// show publishes a view of the current state.
 func (s *Study) show() {
 	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{}), own: s.st.own, edition: s.st.edition, chain: s.st.chain, open: map[uint64]Hash{}}
 	for ask, q := range s.st.open {

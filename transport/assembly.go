@@ -26,7 +26,6 @@ func newAssembly(number uint64, limit int64, brief bool) *assembly {
 	return &assembly{number: number, limit: limit, brief: brief, running: sha256.New()}
 }
 
-// have returns the number of bytes of the body that have arrived.
 func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 
 // reconnect prepares the assembly for a new connection, which must begin with a start message.

@@ -96,7 +96,6 @@ func (c *Client) confirm(ctx context.Context, m *wirepb.ConfirmRequest) error {
 	return err
 }
 
-// gather returns the size bytes that m requests.
 func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size))
 	if err := c.pieces(ctx, m, size, b); err != nil {

@@ -66,7 +66,6 @@ func promptly(body []byte, have int64) []byte {
 	return body
 }
 
-// sendPieces sends a body from the given offset in pieces.
 func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset int64) error {
 	for offset < int64(len(body)) {
 		n := min(int64(len(body))-offset, sentPiece)

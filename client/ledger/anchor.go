@@ -167,7 +167,6 @@ func (a *anchor) append(m mark) error {
 	return nil
 }
 
-// mark writes the mark of a transaction into the database.
 func (s *Store) mark(tx *bbolt.Tx) (mark, error) {
 	m := mark{commits: s.anchor.newest.commits + 1}
 	sequence, head := s.chain.head()

@@ -10,7 +10,6 @@ import (
 	"fedpvi/transport"
 )
 
-// sealParts encrypts the new values of a change.
 func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 	sealed := make(map[string][]byte, len(c.Parts))
 	for name, part := range c.Parts {
@@ -123,7 +122,6 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 	return s.read(f)
 }
 
-// read runs f in a transaction that changes nothing.
 func (s *Store) read(f func(tx *bbolt.Tx) error) error {
 	return s.whole(func() error { return s.db.View(f) })
 }

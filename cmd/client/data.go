@@ -24,7 +24,6 @@ type recordFlags struct {
 	DecimalComma bool   `help:"Numbers in this CSV file have a decimal comma."`
 }
 
-// source returns the table of records that the flag --data selects.
 func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 	s := origin.Source{From: data, Query: r.Query, Comma: r.DecimalComma}
 	if r.Separator != "" {

@@ -64,7 +64,6 @@ func (f *figures) status(s client.Status) {
 	}
 }
 
-// serve serves the metrics at an address until stop is called.
 func (f *figures) serve(address string) (stop func(), err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

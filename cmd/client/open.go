@@ -15,7 +15,6 @@ import (
 // version returns the program's name and version for the ledger.
 func version() string { return "fedpvi client " + cli.Version() }
 
-// directory returns the path of the state directory.
 func (c *commands) directory() (string, error) {
 	if c.State != "" {
 		return filepath.Abs(c.State)
@@ -40,10 +39,8 @@ func (c *commands) next(command string) string {
 	return "client --state " + c.State + " " + command
 }
 
-// open opens an existing state directory.
 func (c *commands) open() (*client.Client, error) { return c.openWith(false, c.unlock()) }
 
-// unlock returns the settings for opening protected key files.
 func (c *commands) unlock() keyfile.Unlock {
 	return keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}
 }

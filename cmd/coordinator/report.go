@@ -60,7 +60,6 @@ func (c *reportCommand) Run(e *environment) error {
 	return nil
 }
 
-// writePictures writes the pictures of a report into a new folder.
 func writePictures(folder string, r *page.Report) error {
 	files, err := r.Files()
 	if err != nil {

@@ -87,7 +87,6 @@ func run(args []string) int {
 	})
 }
 
-// finish reports an error and returns its exit code.
 func finish(err error) int {
 	switch {
 	case err == nil:

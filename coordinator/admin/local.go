@@ -30,7 +30,6 @@ func (l Local) begin(ctx context.Context, order string, attrs ...slog.Attr) (end
 	return l.Log.Begin(audit.User(g.uid, g.pid), order, attrs...)
 }
 
-// order carries out an order on a study and logs it.
 func (l Local) order(ctx context.Context, order, study string, do func(*coordinator.Study) error, attrs ...slog.Attr) error {
 	end := l.begin(ctx, order, append([]slog.Attr{slog.String("study", study)}, attrs...)...)
 	s, err := l.Hub.Study(study)

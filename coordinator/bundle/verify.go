@@ -391,7 +391,6 @@ func (v *verifier) fetch(_ pvi.ClientID, _ pvi.Digest, size int64, w io.Writer) 
 	return v.in.copy(size, w)
 }
 
-// as converts names to another type of names.
 func as[T, S ~string](names []S) []T {
 	out := make([]T, len(names))
 	for i, name := range names {

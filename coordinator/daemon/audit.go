@@ -13,7 +13,6 @@ import (
 // Name is the name of the program in audit logs.
 const Name = "fedpvi-coordinator"
 
-// openAudit opens the audit log, or returns nil if none is configured.
 func (s *server) openAudit() (*audit.Log, error) {
 	if len(s.config.Audit)+len(s.config.AuditTo) == 0 {
 		return nil, nil

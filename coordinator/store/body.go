@@ -148,7 +148,6 @@ func (w *Writer) Discard() {
 
 func (v *Value) name() string { return hex.EncodeToString(v.Hash[:]) }
 
-// folder returns the directory of a study's files.
 func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
@@ -230,7 +229,6 @@ func (s *Store) sweep() error {
 	})
 }
 
-// checkBody checks that a file exists and has the size of v.
 func checkBody(path string, v *Value) error {
 	if err := checkFile(path); err != nil {
 		return err

@@ -110,7 +110,6 @@ func (h Header) append(b []byte) []byte {
 	return append(b, h.Sender[:]...)
 }
 
-// readHeader decodes a header without checking it.
 func readHeader(r *wire.Reader) Header {
 	var h Header
 	if string(r.Take(len(magic))) != magic {

@@ -39,7 +39,6 @@ type session struct {
 
 func newToken() string { return hex.EncodeToString(secret.Random(tokenSize).Reveal()) }
 
-// replaceLink writes a new login link to the link file.
 func (s *Site) replaceLink() (string, error) {
 	token := newToken()
 	link := s.base + "/login?token=" + token

@@ -141,7 +141,6 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	return slices.Concat(checks...), err
 }
 
-// checks returns the number of checks of an audit.
 func (a *Auditor) checks() int {
 	n := 0
 	for _, q := range a.questions {

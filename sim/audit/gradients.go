@@ -71,7 +71,6 @@ var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, true},
 }
 
-// protocol returns the protocol of a case, with additional settings.
 func (g gradients) protocol(more ...study.Override) (*pvi.Protocol, error) {
 	intervals := study.ClosedForm
 	if g.last {

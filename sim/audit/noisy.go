@@ -25,7 +25,6 @@ func (f noisy) sum(adjacency accountant.Adjacency) (*dpmech.Sum, error) {
 	}, dpmech.Family(f))
 }
 
-// questions returns all questions about the sums.
 func (f noisy) questions() []question {
 	all := []question{
 		single(f.name(), "norms", f.norms),

@@ -63,7 +63,6 @@ func newest(candidates []combination, seen map[string]bool) (best combination) {
 	return best
 }
 
-// options returns the names of the options of a combination.
 func (c combination) options() []string {
 	return []string{
 		string(c.family), c.mode.name, c.q + " q", string(c.mode.unit), fmt.Sprint(c.mode.unit, c.adjacency),

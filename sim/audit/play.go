@@ -64,7 +64,6 @@ func set(key string, value any) study.Override {
 	return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
 }
 
-// newProtocol returns the protocol of a study with the given number of clients.
 func newProtocol(text string, clients int, settings ...study.Override) (*pvi.Protocol, error) {
 	st, err := study.Parse("audit.toml", []byte(text), settings...)
 	if err != nil {
@@ -88,7 +87,6 @@ func newPlay(p *pvi.Protocol, seed uint64, records ...*shard.Records) (*sim.Fede
 	return sim.New(p.Study(), holders, seed, 1)
 }
 
-// copies returns n equal records.
 func copies(n int, record ...float64) *shard.Records {
 	r := new(shard.Records)
 	for range n {

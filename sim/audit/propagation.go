@@ -55,7 +55,6 @@ var propagationCases = []propagation{
 // quietPropagation is a case in which the factor of every record is zero in the null world.
 var quietPropagation = propagation{"poisson", 1, 1, accountant.AddRemove}
 
-// protocol returns the protocol of the case.
 func (c propagation) protocol() (*pvi.Protocol, error) {
 	return newProtocol(propagationStudy, 1, set("privacy.adjacency", c.adjacency),
 		set("inference.sampling", c.sampling), set("inference.sampling_rate", c.rate))

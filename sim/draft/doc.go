@@ -42,7 +42,6 @@ type Dictionary struct {
 	Missing []string // strings for a missing value; nil if unknown
 }
 
-// column returns the column with the given name.
 func (d *Dictionary) column(name string) (*Column, error) {
 	for i := range d.Columns {
 		c := &d.Columns[i]

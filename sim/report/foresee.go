@@ -162,7 +162,6 @@ const (
 	silent       = 0.9
 )
 
-// planForeseen writes the expected widths of intervals.
 func planForeseen(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	e, err := foresee(p, played)
 	if err != nil || e == nil {

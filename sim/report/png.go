@@ -15,7 +15,6 @@ import (
 
 const dotsPerInch = 160
 
-// png returns the figure as a PNG file.
 func (f Figure) png() ([]byte, error) {
 	pixels := image.NewRGBA(image.Rect(0, 0, dots(f.Width), dots(f.Height)))
 	// Without a separate context, vgimg would copy the pixels.

@@ -177,7 +177,6 @@ func (s *Spec) readSweep(t *document.Table, path string) {
 	}
 }
 
-// textOr returns the text at key, or byDefault if the key is missing.
 func textOr(t *document.Table, key, byDefault string) string {
 	if text, ok := t.String(key); ok {
 		return text

@@ -202,7 +202,6 @@ func (r *Results) markdown(w io.Writer) error {
 
 func short(x float64) string { return formatted("%.3g", x) }
 
-// digits formats a number with four decimals.
 func digits(x float64) string { return formatted("%.4f", x) }
 
 // formatted formats a number in the given format, and NaN as a dash.

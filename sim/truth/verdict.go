@@ -120,7 +120,6 @@ func summarise(outcomes []Outcome, measures func(*Replication) *Measures) Summar
 	return s
 }
 
-// mean returns the mean of values, or NaN if there are none.
 func mean(values []float64) (m float64) {
 	for _, v := range values {
 		m += v

@@ -97,7 +97,6 @@ func (s *siege) prepare(ctx context.Context) error {
 	return os.Remove(filepath.Join(s.net.state(hub), "admin.sock"))
 }
 
-// run runs the study once with faults.
 func (s *siege) run(ctx context.Context, seed uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
@@ -269,5 +268,4 @@ func (n *network) whole(ctx context.Context) error {
 	return nil
 }
 
-// result returns the path of a client's posterior.
 func (n *network) result(id string) string { return n.state(id) + ".posterior.json" }

@@ -77,7 +77,6 @@ func attackEdits() []overlay.Edit {
 	}
 }
 
-// evil runs all attacks with real processes.
 func evil(ctx context.Context) error {
 	began := time.Now()
 	programs, err := builtWith("evil", attackEdits())

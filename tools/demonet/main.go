@@ -81,7 +81,6 @@ func once(ctx context.Context, study string, settings []string) error {
 	return nil
 }
 
-// demo runs the demonstration.
 func demo(ctx context.Context) error {
 	clients, err := dealHospitals(ctx)
 	if err != nil {
@@ -147,7 +146,6 @@ type posterior struct {
 // leave is the disturb of a run without faults.
 func leave(context.Context, *network) error { return nil }
 
-// play runs a federation, and returns the posterior of the run.
 func (r run) play(ctx context.Context, records string, clients []string) (*posterior, error) {
 	n, err := foundAnywhere(ctx, filepath.Join(dir, r.name), records, clients, r.programs)
 	if err != nil {

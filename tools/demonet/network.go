@@ -86,7 +86,6 @@ func foundAnywhere(ctx context.Context, dir, records string, clients []string, p
 	return found(ctx, dir, records, clients, programs, address, address)
 }
 
-// freeAddress returns an unused address of this machine.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -133,7 +132,6 @@ func (n *network) begin(ctx context.Context, id string) error {
 
 func (n *network) socket() string { return filepath.Join(n.state(hub), "admin.sock") }
 
-// serving waits until the coordinator serves.
 func (n *network) serving(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -244,7 +242,6 @@ func (n *network) wait(id string) error {
 	return nil
 }
 
-// stop kills all processes that still run.
 func (n *network) stop() {
 	for _, c := range n.running {
 		_ = c.Process.Kill() // the process may already have ended
@@ -252,7 +249,6 @@ func (n *network) stop() {
 	}
 }
 
-// restart kills processes and starts them again.
 func (n *network) restart(ctx context.Context, ids ...string) error {
 	if err := each(ids, n.kill); err != nil {
 		return err
@@ -341,7 +337,6 @@ func (n *network) verify(ctx context.Context) error {
 	})
 }
 
-// check verifies the run and returns the posterior.
 func (n *network) check(ctx context.Context) (*posterior, error) {
 	if err := n.verify(ctx); err != nil {
 		return nil, err

@@ -40,7 +40,6 @@ func (p *proxy) behave(bad bool, seed uint64) {
 	p.bad, p.rng = bad, rand.New(rand.NewPCG(seed, 1))
 }
 
-// cut ends all connections.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +49,6 @@ func (p *proxy) cut() {
 	}
 }
 
-// serve forwards connections until the listener is closed.
 func (p *proxy) serve() {
 	for {
 		in, err := p.listener.Accept()

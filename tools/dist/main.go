@@ -242,7 +242,6 @@ func (r release) build(ctx context.Context, t target) error {
 	return nil
 }
 
-// path returns the path of a file of the release for a target.
 func (r release) path(name string, t target, end string) string {
 	return filepath.Join(r.out, fmt.Sprintf("fedpvi-%s-%s-%s%s", name, r.version, t, end))
 }

@@ -39,7 +39,6 @@ type predicate struct {
 	} `json:"runDetails"`
 }
 
-// provenance writes the statement about all files in the release so far.
 func (r release) provenance() error {
 	files, err := hashed(r.out)
 	if err != nil {

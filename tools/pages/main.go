@@ -45,7 +45,6 @@ func record(ctx context.Context) (err error) {
 	return nil
 }
 
-// build builds the programs of a repository into a folder.
 func build(root, folder string) error {
 	command := exec.Command("go", "build", "-ldflags=-s -w", "-o", folder+string(filepath.Separator), "./cmd/...")
 	command.Dir = root
@@ -117,7 +116,6 @@ func (p page) play(ctx context.Context, dir, programs string) ([][]string, error
 	return place{dir: dir, environment: []string{"HOME=" + dir, "TZ=UTC"}, port: port}.play(ctx, p.commands)
 }
 
-// freePort returns a TCP port of this machine that is not in use.
 func freePort() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -70,7 +70,6 @@ var dated = []uint32{
 	pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID, pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID,
 }
 
-// hasPassword reports whether an address contains a password.
 func hasPassword(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -106,7 +106,6 @@ func (b *Browser) attach() {
 	}
 }
 
-// listen reads the messages of the browser until the browser ends.
 func (b *Browser) listen(r io.Reader) {
 	in := bufio.NewReader(r)
 	for {

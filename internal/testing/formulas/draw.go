@@ -60,7 +60,6 @@ type drawer struct {
 	truth map[string]float64 // keyed by the names of the unconstrained coordinates
 }
 
-// normal draws a parameter from a normal distribution.
 func (d *drawer) normal(name string, mean, sd float64) float64 {
 	x := mean + sd*d.NormFloat64()
 	d.truth[name] = x
@@ -87,7 +86,6 @@ func (d *drawer) spread(name string, scale float64) float64 {
 	return s
 }
 
-// effects draws the effects of n groups.
 func (d *drawer) effects(name string, n int, spread float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -167,7 +165,6 @@ func (d *drawer) cuts(first float64, n int) []float64 {
 	return out
 }
 
-// logistic draws a number from the logistic distribution.
 func (d *drawer) logistic() float64 {
 	u := clamp(d.Float64(), 1e-12, 1-1e-12)
 	return math.Log(u / (1 - u))

@@ -84,7 +84,6 @@ func (s *Server) sql(statement string) {
 	s.do("psql", "-v", "ON_ERROR_STOP=1", "-c", statement)
 }
 
-// do runs a program of PostgreSQL.
 func (s *Server) do(name string, args ...string) {
 	s.t.Helper()
 	c := exec.Command(filepath.Join(s.tools, name), args...)
@@ -101,7 +100,6 @@ func (s *Server) do(name string, args ...string) {
 	}
 }
 
-// freePort returns a TCP port of this machine that is not in use.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -48,7 +48,6 @@ type Groups struct {
 	Correlation float64
 }
 
-// columns declares the columns y and x.
 func (r *Regression) columns(b *model.Builder, f Family) (y, x model.Expr) {
 	switch f {
 	case Linear, Robust:

@@ -63,7 +63,6 @@ func Write(root, folder, imports string, edits []Edit) (string, error) {
 	return name, os.WriteFile(name, text, 0o600)
 }
 
-// apply returns the text of a file with the edit.
 func (e Edit) apply(text string) (string, error) {
 	if n := strings.Count(text, e.Anchor); n != 1 {
 		return "", fmt.Errorf("%s has %d places that read %q: the edit must be made anew where the code went", e.File, n, e.Anchor)
