@@ -137,8 +137,8 @@ func (a *allocation) compose() {
 	a.lostRecord += recordOut
 }
 
-// coarsen merges cells of the grid of S. The new cells are narrow near the mean of S and wider
-// further away. The mass inside each is split between its ends so that the mean stays the same.
+// coarsen merges cells of the grid of S, fewer near the mean of S. The mass inside each new cell is
+// split between its ends so that the mean stays the same.
 func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread float64) {
 	keep := func(index int, m float64) {
 		a.sums = append(a.sums, float64(index)*a.width)

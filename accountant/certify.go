@@ -24,9 +24,9 @@ const (
 	fromAbove
 )
 
-// refine calls read with up to five grids, each finer than the last. It stops when the lower and
-// the upper bound are close, or when read fails because the grid is too fine. If only the upper
-// bound is wanted, refine stops when the bounds of two successive grids are close.
+// refine calls read with up to five grids, each finer than the last. It stops when the bounds are
+// close (for an upper bound, those of two successive grids), or when read fails because the grid is
+// too fine.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)

@@ -153,7 +153,7 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 }
 
 // before moves the saddle s to a lower order, at which rare large losses have less weight. The
-// integrand there is at most e^nats times its value at s, and the order at least half that of s.
+// order is at least half that of s, and the integrand at most e^nats times its value at s.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

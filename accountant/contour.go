@@ -55,9 +55,8 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	return nil, errContour
 }
 
-// walk evaluates the integrand of δ(ε) along the line, from the frequency 0 up to the given one. It
-// returns true as soon as the integrand is negligible, and errContour if it would need too many
-// points.
+// walk evaluates the integrand of δ(ε) along the line, up to the given frequency. It returns true
+// as soon as the integrand is negligible, and errContour if it would need too many points.
 func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)

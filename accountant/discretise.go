@@ -90,9 +90,8 @@ func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	return g
 }
 
-// heaviest returns the mean loss in the interval of length width with the largest mass, or a single
-// atom's loss if the atom has more than half of this mass. ascending lists the indices of loss in
-// ascending order of the losses.
+// heaviest returns the mean loss in the interval of length width with the largest mass, or the loss
+// of an atom with more than half of this mass. ascending lists the indices of loss by loss.
 func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, width float64) float64 {
 	var most, inside, moment, mean float64
 	first := 0

@@ -204,8 +204,8 @@ func (s discreteSum) pmf(k int) float64 {
 }
 
 // atoms returns the distribution of the privacy loss log P(k)/P(k−shift) for noise k drawn from P.
-// Losses and masses are raised by more than their error. Losses that are infinite or not known
-// accurately are left out, and rest bounds their total mass.
+// Losses and masses are raised by more than their error. rest bounds the mass of losses that are
+// infinite or not known accurately.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	least := max(s.rest*0x1p60, 0x1p-900) // s.rest, the bound on the mass missing from s, is at most 2⁻⁶⁰ of least
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58

@@ -150,8 +150,8 @@ func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// covered reports whether the bounds for this direction need not be computed: its Rényi bound,
-	// which is cheap, is at most the lower bound found so far. This is often so for addition, which
+	// covered reports whether the bounds for this direction need not be computed, because its cheap
+	// Rényi bound is at most the lower bound found so far. This is often so for addition, which
 	// usually costs less than removal.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
@@ -219,9 +219,9 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns the parameters of a composition of equal steps: μ of one step without
-// sampling, the sampling rate, and the number of steps. It fails if the steps are of different
-// kinds, or if the classical theorems do not apply to them.
+// sampledAlike returns μ of one step without sampling, the sampling rate, and the number of steps
+// of a composition of equal steps. It fails if the steps differ or the classical theorems do not
+// apply to them.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing

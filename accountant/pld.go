@@ -268,9 +268,9 @@ func (w *window) tail(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose computes the distribution of the composed loss by a Fourier transform and writes it to
-// ws.row. The mass at a grid point is at its index minus t.shift, modulo the length of the row.
-// noise bounds the error of each mass.
+// compose computes the distribution of the composed loss by a Fourier transform into ws.row. The
+// mass of a grid point is at its index minus t.shift, modulo the length of the row, with an error
+// of at most noise.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
 	// rounding bounds the relative error of a Fourier transform followed by its inverse.

@@ -12,8 +12,8 @@ func (f *Filter) Quote(e Event) (cost float64, err error) {
 	return c.main, err
 }
 
-// after returns the cost of e, and the total spending if e is admitted. It returns a [*BudgetError]
-// if the spending would exceed the budget, or another error if e has no cost in this filter.
+// after returns the cost of e, and the total spending if e is admitted. The error is a
+// [*BudgetError] if the spending would exceed the budget.
 func (s *filterState) after(e Event) (spent, cost filterCost, err error) {
 	if cost, err = s.cost(e); err != nil {
 		return filterCost{}, filterCost{}, fmt.Errorf("charge: %w", err)

@@ -103,9 +103,9 @@ func (d test) atLeast(t, fpr float64) float64 {
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns approximately the t′ at which B(e^t′) exceeds B(e^t), the minimum of B (see
-// [test]), by the fraction rise. t′ is above t if side is 1, and below it if side is −1. The result
-// is infinite if there is no such t′.
+// risen returns approximately the t′ at which B(e^t′) exceeds its minimum B(e^t) by the fraction
+// rise (see [test]). t′ is above t if side is 1, below it if side is −1, and infinite if there is
+// none.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6

@@ -14,8 +14,8 @@ import (
 )
 
 // checkAnswers checks the clients' signatures in the body of an outcome, and returns the rest of
-// the body for the study's state machine. Other bodies stay unchanged. Releases that are too long
-// for the outcome are fetched one by one and added up.
+// the body. Releases that are too long for the outcome are fetched one by one and added up. Other
+// bodies stay unchanged.
 func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) ([]byte, error) {
 	if !a.chain.Commits() {
 		return body, nil

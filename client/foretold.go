@@ -9,9 +9,9 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief processes the next entry of the transcript. The coordinator may omit a body that
-// clients can compute from earlier entries, but signs its hash. followBrief computes the body, and
-// requests it if the hash differs because of rounding or another version of the program.
+// followBrief processes the next entry of the transcript. If the coordinator has omitted the body,
+// followBrief computes it from earlier entries. It requests the body if the signed hash differs,
+// because of rounding or another version of the program.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {
 		return a.follow(ctx, link, item)

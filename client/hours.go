@@ -143,9 +143,8 @@ func (r *rehearsal) timed(w session.Work) error {
 	return err
 }
 
-// hours returns the mean time of a task for a client with the given number of records, or 0 if it
-// was not simulated. The time for one more record comes from the fastest run of each client, which
-// other programs have slowed least.
+// hours returns the mean time of a task with the given number of records, or 0 if it was not
+// simulated. It takes the time of one more record from the fastest run of each client.
 func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
 	p := r.tasks[task{kind, answer}]
 	if p == nil || p[1].count == 0 {

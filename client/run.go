@@ -232,9 +232,9 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	return nil
 }
 
-// turn takes one step. known is the number of entries in the transcript. If this client has
-// processed all of them, turn sends the stored answers and answers the pending plan. It then waits
-// for the next entry and processes it.
+// turn takes one step. If this client has processed all known entries of the transcript, it sends
+// the stored answers and answers the pending plan. It then waits for the next entry and processes
+// it.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -378,9 +378,8 @@ func (a *participant) delayConnection(ctx context.Context, r *Run, began time.Ti
 	return nil
 }
 
-// untilPace finds the smallest multiple of the study's pace that is longer than the time since the
-// given one. rest is the remaining time, and late is true after more than one pace. All are zero if
-// the study has no pace.
+// untilPace finds the next multiple of the study's pace after a time. rest is the remaining time,
+// and late is true after more than one pace. All are zero if the study has no pace.
 func (a *participant) untilPace(since time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {

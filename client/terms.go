@@ -77,8 +77,8 @@ func unitOf(st *study.Study) study.Unit {
 }
 
 // strangers returns the number of clients in the roster that the policy does not recognise. Before
-// the roster is known, it is the smallest possible number for assumed clients. If the actual roster
-// has more, the terms can differ, and the data holder must approve the study again.
+// the roster is known, it is the smallest possible number for assumed clients. If the roster has
+// more, the data holder may have to approve the study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	members, err := c.roster(m)
 	if err != nil || members == nil {

@@ -46,8 +46,8 @@ func (b *batch) checkInvitees(names []identity.Name) error {
 	return checkNames(b.study.name(), b.state.tickets, names)
 }
 
-// checkNames returns an error if the name of a new client is malformed, equals the coordinator's or
-// is too similar to another, or if the roster would become too large. tickets are those of earlier
+// checkNames returns an error if a new client's name is malformed, equals the coordinator's or is
+// too similar to another, or if the roster would become too large. tickets are those of earlier
 // invitations.
 func checkNames(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
 	looks := map[string]identity.Name{coordinator.Skeleton(): coordinator}

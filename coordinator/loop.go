@@ -14,9 +14,9 @@ import (
 // maxBatch is the maximum number of commands in one transaction.
 const maxBatch = 256
 
-// A command is a function that the study's loop runs for a caller. The caller receives its error
-// after the batch is on disk. A command that returns an error must not have changed the state,
-// unless it has called [batch.undo].
+// A command is a function that the study's loop runs for a caller, which gets its error after the
+// batch is on disk. A command that fails must not have changed the state, unless it has called
+// [batch.undo].
 type command struct {
 	do   func(*batch) error
 	done chan error
@@ -80,9 +80,8 @@ func (s *Study) gather(first *command) []*command {
 	return commands
 }
 
-// carryOut is one pass of the loop. It runs the commands, begins and ends the rounds that are due,
-// and writes all changes in one transaction. If this fails, it reads the state from the store
-// again.
+// carryOut runs the commands, begins and ends the rounds that are due, and writes all changes in
+// one transaction. If this fails, it reads the state from the store again.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
 		if s.restore(); s.broken {

@@ -19,8 +19,8 @@ type prompt struct {
 }
 
 // prompt returns an answer whose body arrived with its envelope. It returns nil if the plan is not
-// open, the body has the wrong size, or the signature is not valid. The caller then passes the
-// envelope to the loop, which replies with the reason.
+// open, or the size or the signature is wrong. The loop then replies to the envelope with the
+// reason.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()
 	model, open := v.open[h.Round]

@@ -317,8 +317,8 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 }
 
 // awaits reports whether the plan still waits for an answer that was checked. It returns false if
-// another call has accepted the answer. It returns a refusal if the plan has an outcome or no
-// longer waits for this client, or if the stored bytes of the answer were removed.
+// another call has accepted the answer, and a refusal if the plan no longer waits for this client
+// or the stored bytes were removed.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err

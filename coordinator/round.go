@@ -18,9 +18,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// advance does everything that is due: it begins the study, ends and begins rounds, and ends the
-// study, or aborts it if it cannot continue. An error is one of this machine, such as a failed
-// write.
+// advance does everything that is due: it begins the study, ends and begins rounds, and ends or
+// aborts the study. An error is one of this machine, such as a failed write.
 func (b *batch) advance() error {
 	st := b.state
 	if !st.begun() && !st.over() && b.complete() {
@@ -253,8 +252,8 @@ func (b *batch) close(outcome *session.Entry) error {
 }
 
 // answered returns the body of an outcome for the transcript. With commitments, the envelopes of
-// the answers in the sum follow the outcome. fetched is true if clients fetch the releases in these
-// answers one by one.
+// the answers in the sum follow it. fetched is true if clients fetch the releases in these answers
+// one by one.
 func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fetched bool, err error) {
 	if !st.chain.Commits() {
 		return outcome.Body, false, nil

@@ -40,8 +40,8 @@ func (s *Study) drop(p channel.Party) {
 // LargestBody returns the largest size of an answer's body in bytes.
 func (s *Study) LargestBody() int64 { return s.largest }
 
-// largestBody returns an upper bound on the size of an answer's body, in bytes. The size can depend
-// on the number and the names of the clients. The bound holds for every roster of the study.
+// largestBody returns an upper bound on the size of an answer's body, in bytes, for every roster of
+// the study.
 func largestBody(document *study.Study) (int64, error) {
 	secure := document.Federation.Aggregation == study.Secure
 	least := document.Federation.Least()

@@ -7,8 +7,7 @@ import (
 
 // The log reports an answer as unlike the others if its norm is more than strange times the median
 // norm of the others. The norm of an honest answer grows at most in proportion to the client's
-// records, so with similar records only a client with more than ten times as many as most others
-// exceeds the limit.
+// records.
 const strange = 10
 
 // logRound logs the verdict on a round and, if the coordinator can open the clients' messages, the

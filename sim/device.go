@@ -14,11 +14,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// UseDevices makes devices compute the private gradient steps of all clients, those of a device in
-// a round in one launch. They keep the records until [Federation.Run] returns. failed is called
-// when a device fails (see [solver.Accelerator]). Devices draw the batches with a Feistel network,
-// which does not protect records and is only for simulations. The stated privacy cost does not
-// change, but the noise differs from that of the CPU.
+// UseDevices makes devices compute the private gradient steps of all clients. They keep the records
+// until [Federation.Run] returns. failed is called when a device fails (see [solver.Accelerator]).
+// Devices draw the batches with a Feistel network, which does not protect records and is only for
+// simulations. The stated privacy cost does not change, but the noise differs from that of the CPU.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -66,10 +65,10 @@ func (d *Devices) tell(line string) {
 }
 
 // Use lets the devices compute the private steps of f if they can. If the user has not chosen a
-// device, they must also be likely to be faster than the CPU ([cuda.Work.Faster]). For this
-// estimate, runs is the number of federations that run at the same time, at most one for each core.
-// first is the index of the device for the first client; the next clients use the next devices in
-// turn. Use fails if the user requires a device and none can compute the steps.
+// device, they must also be likely to be faster than the CPU ([cuda.Work.Faster]), when runs
+// federations run at the same time. first is the index of the device for the first client; the next
+// clients use the next devices in turn. Use fails if the user requires a device and none can
+// compute the steps.
 func (d *Devices) Use(f *Federation, first, runs int) error {
 	if d.none() {
 		return nil

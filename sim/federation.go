@@ -113,9 +113,9 @@ func kept(st *study.Study, holders []Holder) []Holder {
 	return out
 }
 
-// checkHolders returns an error if a holder has no records, unless the privacy unit is the record
-// or the person. The number of a holder's records is then private, so even one without records
-// takes part and releases noise.
+// checkHolders returns an error if a holder has no records. If the privacy unit is the record or
+// the person, the number of records is private, so even a holder without records takes part and
+// releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
 	empty := slices.IndexFunc(holders, func(h Holder) bool { return h.Records.Len() == 0 })
 	if st.Privacy.Unit.OfRecords() || empty < 0 {

@@ -12,9 +12,8 @@ import (
 const (
 	// gradientRecords is the number of generated records whose gradients are measured.
 	gradientRecords = 500
-	// apart is a very large number of clients, which GradientNorms states instead of the true one.
-	// A client's log likelihood includes its share of a prior that is not Gaussian, and with so
-	// many clients the share is almost nothing. Only the record then contributes to the gradient.
+	// apart is a very large number of clients for GradientNorms. A client's log likelihood includes
+	// its share of a prior that is not Gaussian, which is almost nothing with so many clients.
 	apart = 1 << 40
 )
 

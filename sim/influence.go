@@ -29,11 +29,11 @@ type Influence struct {
 // client needs a system of as many linear equations.
 const widestInfluence = 200
 
-// influences returns the influence of each client on the reference, largest first. For each client
-// it takes one Newton step from the mean of the reference, which is exact if the model is
-// conjugate. It omits a client without which the quadratic approximation has no maximum. It returns
-// nil if only sums are opened, there is only one client, the model is not a regression or has too
-// many parameters, or the reference has no full covariance.
+// influences returns the influence of each client on the reference, largest first, from one Newton
+// step, which is exact if the model is conjugate. It omits a client without which the quadratic
+// approximation has no maximum. It returns nil if only sums are opened, there is only one client,
+// the model is not a regression or has too many parameters, or the reference has no full
+// covariance.
 func influences(p *pvi.Protocol, shards []*shard.Shard, reference *Reference) ([]Influence, error) {
 	m := p.Model()
 	if p.Study().Federation.Opens == study.OpenSums || len(shards) < 2 || m.General() || m.Dim() > widestInfluence || reference.family.Name() != "full" {

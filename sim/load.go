@@ -32,9 +32,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting adjusts the overrides of [NonPrivate] to a study. They replace the solver by the default
-// one, because the steps of a private solver suit its noise. For private gradient steps, fitting
-// also removes the keys in descentAlone. A solver without noise stays.
+// fitting adjusts the overrides of [NonPrivate] to a study. They replace a private solver, whose
+// steps suit its noise, by the default one. For private gradient steps, fitting also removes the
+// keys in descentAlone.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {

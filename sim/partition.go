@@ -96,7 +96,7 @@ func spread(rows [][]int, order []int) {
 
 // byLabel deals records so that the two labels have different shares in small and in large clients.
 // In a small client the majority label has the share c + (1−c)κ, limited to [0, 1], where c is its
-// share in all records, and κ is the label skew of the study. The large clients get the rest.
+// share in all records and κ the label skew of the study. The large clients get the rest.
 func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	part, clients := st.Simulation.Partition, st.Simulation.Clients
 	outcome := st.ColumnIndex(st.Model.Outcome)

@@ -8,8 +8,7 @@ import (
 )
 
 // A post delivers the answers of clients to the server. In the asynchronous schedule, every answer
-// takes a random time, whose mean differs between clients. In the others, answers arrive in the
-// order in which they were sent.
+// takes a random time, whose mean differs between clients. Otherwise answers arrive in order.
 type post struct {
 	r     *rand.Rand // nil unless the schedule is asynchronous
 	speed []float64  // mean duration of each client's answers

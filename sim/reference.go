@@ -109,9 +109,9 @@ func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, st
 	}
 }
 
-// stochastic reports whether the pooled fit takes stochastic gradient steps, like the study's
-// solver. A general model ([fit.Model.General]) does if the solver takes such steps, with or
-// without privacy. A model with groups does if they are private, unless widens is true.
+// stochastic reports whether the pooled fit takes stochastic gradient steps: for a general model
+// ([fit.Model.General]) if the study's solver does, and for a model with groups if these steps are
+// private, unless widens is true.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:

@@ -34,8 +34,8 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	return holders, nil
 }
 
-// truthOf returns the θ that generated all records, on the model's scale, or nil if records come
-// from a file, clients differ in θ, the study standardises its columns, or the model is not a
+// truthOf returns the θ that generated all records, on the model's scale. It returns nil if records
+// come from a file, clients differ in θ, the columns are standardised, or the model is not a
 // regression.
 func truthOf(st *study.Study, o Options) ([]float64, error) {
 	syn := st.Simulation.Synthetic
@@ -146,10 +146,10 @@ func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	return float64(e.Level) // a level for which the event happens, inside the column's bounds
 }
 
-// drawValue draws a value of a column. A level is drawn with equal probabilities. A number is
-// uniform within the bounds or, if the study declares a normal distribution, normal, with new draws
-// while the value is outside the bounds. If too many draws are outside, the value is the nearest
-// bound. A date is rounded to a whole day, because record files contain days.
+// drawValue draws a value of a column. Levels have equal probabilities. A number is uniform within
+// the bounds or, if the study declares it, normal. A normal number outside the bounds is drawn
+// again, and set to the nearest bound after too many draws. A date is rounded to a whole day,
+// because record files contain days.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	x := drawNumber(c, syn, r)
 	if c.Dated {

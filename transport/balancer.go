@@ -21,10 +21,10 @@ func (d *door) behind(a net.Addr) bool {
 	return slices.ContainsFunc(d.balancers, func(p netip.Prefix) bool { return p.Contains(host) })
 }
 
-// unwrap reads the header of the PROXY protocol, with the client's address, with which a load
-// balancer begins a connection. It counts the connection under this address, and returns one that
-// begins after the header and has it as the remote address. Other connections are returned
-// unchanged. The caller must have set a deadline.
+// unwrap reads the PROXY protocol header with which a load balancer begins a connection. It counts
+// the connection under the client's address, and returns one that begins after the header and has
+// this remote address. Other connections are returned unchanged. The caller must have set a
+// deadline.
 func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 	g, ok := raw.(*guarded)
 	if !ok || !g.balanced {

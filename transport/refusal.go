@@ -93,8 +93,8 @@ func outcome(err error) string {
 	}
 }
 
-// answer converts the error of a coordinator's method to a gRPC status with the text of a refusal,
-// or the code Canceled. The caller sees only a random number of any other error, which the log has
+// answer converts the error of a coordinator's method to a gRPC status: the text of a refusal, or
+// the code Canceled. For any other error the caller sees only a random number, which the log has
 // too.
 func (s *Server) answer(ctx context.Context, c *call, err error) error {
 	var refusal *Refusal

@@ -13,9 +13,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// Local carries out orders on a hub in this process. The audit log gets each order, with the user
-// who gave it, before it is carried out, and an error afterwards. Requests for the status are not
-// logged: they change nothing and reveal nothing.
+// Local carries out orders on a hub in this process. The audit log gets each order and its user
+// before it is carried out, and an error afterwards, except for requests for the status.
 type Local struct {
 	Hub *coordinator.Hub
 	Log *audit.Log // nil if the orders are not logged

@@ -352,9 +352,8 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 }
 
 // answered checks the clients' signatures in the body of an outcome, and returns the rest of the
-// body for the study's state machine. Each client must have signed the hash of its release in the
-// envelope of its answer, which the bundle must contain as well. Without commitments, answered
-// returns the body unchanged.
+// body. Each client must have signed the hash of its release in the envelope of its answer, which
+// the bundle must contain as well. Without commitments, the body is unchanged.
 func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	if !v.chain.Commits() {
 		return body, nil

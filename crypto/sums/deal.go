@@ -50,9 +50,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret copies a part of a vector to x and converts it to field elements. The vector is divided
-// into secrets of f.words elements, and the part begins at element start of secret a, both from 0.
-// Beyond the end of the vector, x is zero.
+// secret copies part of a vector to x as field elements. The vector is divided into secrets of
+// f.words elements, and the part begins at element start of secret a, both from 0. Beyond the end
+// of the vector, x is zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -120,9 +120,9 @@ func (u *Unopened) Error() string {
 	return fmt.Sprintf("the deal of client %s cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
-// gather adds up the holder's columns of the deals in a cut. own is its column of its own deal.
-// keys[p−1] is the key that the dealer at place p has drawn for it. pieces contains its parts of
-// the deals, in the order of the cut, and is overwritten.
+// gather adds up the holder's columns of the deals in a cut. own is its column of its own deal, and
+// keys[p−1] the key that the dealer at place p has drawn for it. pieces has its parts of the deals,
+// in the order of the cut, and is overwritten.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {

@@ -253,9 +253,9 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies the matrix m by the words of the shares, one block at a time. It passes to
-// take the number of each row, of its first word (from), and its words. It returns false if a word
-// of a share is not an element of the field.
+// interpolate multiplies the matrix m by the words of the shares, block by block. It passes to take
+// the number of each row, the number of its first word, and its words. It returns false if a word
+// is not an element of the field.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

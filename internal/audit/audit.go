@@ -115,9 +115,9 @@ func (l *Log) Write(event string, level slog.Level, attrs ...slog.Attr) {
 	}
 }
 
-// Limited writes a line about another machine, host, unless there are too many such lines. The
-// lines of an event in a minute are limited for each host, and for all hosts together. Lines beyond
-// a limit are only counted. At the end of the minute, an event Omitted states the count.
+// Limited writes a line about another machine, host. The lines of an event in a minute are limited
+// for each host, and for all hosts together. Lines beyond a limit are only counted, and an event
+// Omitted states the count.
 func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) {
 	if l != nil && l.limiter.admit(host, event) {
 		l.Write(event, level, attrs...)

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// User describes the process that gave an order, for the audit log: the name and number of its
-// user, the number of the process, and the user who logged in to its session. The two users differ
-// after sudo. The last is missing if the system's audit (auditd, pam_loginuid) does not record it.
+// User describes the process that gave an order: the name and number of its user, the number of the
+// process, and the user who logged in to its session, which differs after sudo. It omits the last
+// if the system's audit (auditd, pam_loginuid) does not record it.
 func User(uid, pid int) []slog.Attr {
 	all := []slog.Attr{slog.String("user", userName(uid)), slog.Int("uid", uid), slog.Int("pid", pid)}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/loginuid")

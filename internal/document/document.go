@@ -59,9 +59,8 @@ func (e *Error) Error() string {
 }
 
 // Hidden reports whether a character is unsafe to print: a control character such as ESC, an
-// invisible character, or one that changes the direction of text. In a quotation from an untrusted
-// document, such characters could hide or imitate other text. A tab is safe, and so are the joiners
-// that some scripts need.
+// invisible character, or one that changes the direction of text. Such characters could hide or
+// imitate other text. A tab is safe, and so are the joiners that some scripts need.
 func Hidden(r rune) bool {
 	const joiners = "\u200c\u200d"
 	if r == '\t' || strings.ContainsRune(joiners, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
@@ -193,8 +192,8 @@ func (d *Document) found(key string) {
 }
 
 // findPlaces returns the line and the column of each key of a TOML document, by dotted key. The
-// tables of an array are numbered from 1, so column.3.bounds is a key of the third [[column]].
-// findPlaces fails if a table has too many keys, or if a key is too long or too deep.
+// tables of an array are numbered from 1, so column.3.bounds is a key of the third [[column]]. It
+// fails if a table has too many keys, or a key is too long or too deep.
 func findPlaces(src []byte) (map[string]place, error) {
 	places := map[string]place{}
 	elements := map[string]int{} // number of tables seen in each array

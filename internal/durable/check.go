@@ -15,9 +15,8 @@ import (
 // ErrDamaged means that a database file is damaged.
 var ErrDamaged = errors.New("the database file is damaged")
 
-// Guard runs f, which reads or writes a database. It returns ErrDamaged if a damaged file causes a
-// panic: bbolt panics on a damaged page, and f can read memory beyond the end of a truncated file.
-// Guard passes on other panics, which are bugs of this program.
+// Guard runs f, which reads or writes a database. It returns ErrDamaged if a damaged page makes
+// bbolt panic, or if f reads beyond the end of a truncated file. It passes on other panics.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

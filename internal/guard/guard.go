@@ -48,10 +48,9 @@ func Run(f func()) (err error) {
 }
 
 // Batch processes a batch of records so that a record whose computation panics does not affect the
-// others. It calls compute and then use for all records together. If compute panics, Batch does so
-// for each record alone, and leaves out those for which compute panics again. Such a record
-// contributes nothing, whatever the other records are. compute must not change the sums to which
-// use adds. Batch returns the first error from use.
+// others. It calls compute and then use for all records together. If compute panics, it does so for
+// each record alone, and leaves out those for which compute panics again. compute must not change
+// the sums to which use adds. Batch returns the first error from use.
 func Batch[T any](records []T, compute func([]T), use func([]T) error) error {
 	if Run(func() { compute(records) }) == nil {
 		return use(records)

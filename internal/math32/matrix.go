@@ -24,9 +24,9 @@ func (p Panels) At(row, column int) int {
 // on to the next ones. This many rows of a panel fit into the first-level cache.
 const termsAtOnce = 400
 
-// Multiply writes x·w to dst. x has the given number of rows, each with terms elements, which may
-// be fewer than the rows of w. Rows begin xStride apart in x and dstStride apart in dst. In both,
-// padding rows must complete the last tile, because Multiply also reads and writes them.
+// Multiply writes x·w to dst. x has the given number of rows of terms elements, at most the rows of
+// w. Rows begin xStride apart in x and dstStride apart in dst. In both, padding rows must complete
+// the last tile.
 func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms int, w Panels) {
 	rows = Padded(rows, TileRows)
 	for from := 0; from < terms; from += termsAtOnce {

@@ -2,10 +2,10 @@ package math32
 
 import "fmt"
 
-// Outer computes a sum of outer products of two vectors, one product for each record. The gradient
-// of a dense layer is such a sum: inputs of the layer times derivatives of the loss with respect to
-// its outputs. Several goroutines can put records at different positions, from 0, concurrently.
-// Afterwards the sum is computed in pieces, by a product of matrices.
+// Outer computes a sum of outer products of two vectors, one for each record. The gradient of a
+// dense layer is such a sum: inputs of the layer times derivatives of the loss with respect to its
+// outputs. Several goroutines can put records at different positions, from 0. Afterwards the sum is
+// computed in pieces, by a product of matrices.
 type Outer struct {
 	Inputs, Outputs int
 	most            int // maximum number of records
@@ -58,9 +58,9 @@ func (o *Outer) Clear(place int) {
 	}
 }
 
-// Sum adds up the outer products at positions 0 to records − 1, and writes the part of the sum for
-// the inputs in the tiles [from, to) to dst: panels with TileRows·(to−from) rows of TileColumns
-// numbers, one panel after the other.
+// Sum adds up the outer products at positions 0 to records − 1. It writes the part for the inputs
+// in the tiles [from, to) to dst: panels with TileRows·(to−from) rows of TileColumns numbers, one
+// after the other.
 func (o *Outer) Sum(dst []float32, from, to, records int) {
 	height := (to - from) * TileRows
 	panels := Tiles(o.Outputs, TileColumns)

@@ -24,10 +24,9 @@ func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k 
 //go:noescape
 func transposeAVX2(dst, w *float32)
 
-// transpose copies rows [from, to) of one panel of w to columns of dst with vector instructions, as
-// far as they form blocks of eight, and returns the first row that it has not copied. This is from
-// if the CPU lacks the instructions, if from is not a multiple of eight, or if the panel has
-// padding.
+// transpose copies blocks of eight of the rows [from, to) of one panel of w to columns of dst, with
+// vector instructions. It returns the first row that it has not copied, which is from if it cannot
+// copy any.
 func transpose(dst, w Panels, panel, from, to int) int {
 	if !hasLanes || from%8 != 0 || (panel+1)*TileColumns > w.Columns {
 		return from

@@ -12,8 +12,8 @@ import (
 var insiders = []string{"SY", "BA", "LA", "CO", "OW"}
 
 // outsiders returns the users and groups to which an access control list grants access, without the
-// user self and the insiders. list is the discretionary list in the security descriptor definition
-// language, such as D:PAI(A;OICI;FA;;;SY). An unreadable list is an error.
+// user self and the insiders. list is in the security descriptor definition language, such as
+// D:PAI(A;OICI;FA;;;SY).
 func outsiders(list, self string) ([]string, error) {
 	flags, entries, _ := strings.Cut(list, "(")
 	if !strings.HasPrefix(flags, "D:") || strings.Contains(flags, "NO_ACCESS_CONTROL") {

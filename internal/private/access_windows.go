@@ -46,8 +46,7 @@ func user() (string, error) {
 }
 
 // Mkdir makes a directory that only this user, the system and the administrators can enter, and
-// whose files inherit its access rules. If it exists, the error is fs.ErrExist. Until Mkdir has set
-// the rules, the directory has those of its parent, but it is empty.
+// whose files inherit its access rules. If it exists, the error is fs.ErrExist.
 func Mkdir(dir string) error {
 	self, err := user()
 	if err != nil {

@@ -52,9 +52,9 @@ func Rough(dim int) *Rule {
 	return Product(dim, roughOfAxis)
 }
 
-// Short returns a rule with at most a quarter of the points of the rule of [New], and as accurate
-// for functions that are smooth over a few standard deviations. It returns nil if dim is above 2,
-// because quasi-random rules of few points are never as accurate.
+// Short returns a rule with at most a quarter of the points of [New], and as accurate for functions
+// that are smooth over a few standard deviations. It returns nil if dim is above 2, because short
+// quasi-random rules are never as accurate.
 func Short(dim int) *Rule {
 	if dim > len(shortOfAxis) {
 		return nil

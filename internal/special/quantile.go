@@ -32,10 +32,10 @@ func GammaQuantile(shape, z float64) float64 {
 	return gammaNewton(shape, x, target, z > 0)
 }
 
-// gammaNewton returns the number whose log probability under the gamma distribution is target: the
-// log of the distribution function or, if upper is true, of the probability of a larger number. It
-// uses Newton's method in log x from the argument x. The log probability is a concave function of
-// log x, so the method does not oscillate.
+// gammaNewton returns the number for which the log probability of a smaller number under the gamma
+// distribution, or of a larger one if upper is true, is target. It uses Newton's method in log x
+// from the argument x. The log probability is a concave function of log x, so the method does not
+// oscillate.
 func gammaNewton(shape, x, target float64, upper bool) float64 {
 	of, sign := mathext.GammaIncReg, 1.0
 	if upper {
@@ -88,11 +88,9 @@ func BinomialQuantile(trials, p, z float64) float64 {
 	})
 }
 
-// quantile returns the quantile of a random count at the probability Φ(z): the smallest k from 0 to
-// last for which the count is at most k with probability Φ(z) or more. cdf(k) returns the
-// probabilities that the count is at most k (below) and larger (above). The search begins at the
-// approximation by Cornish and Fisher (1938), from the mean, the standard deviation and the
-// skewness.
+// quantile returns the quantile of a random count at the probability Φ(z), from 0 to last. cdf(k)
+// returns the probabilities that the count is at most k (below) and larger (above). The search
+// begins at the approximation by Cornish and Fisher (1938).
 func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, above float64)) float64 {
 	reached := func(k float64) bool {
 		if k >= last {

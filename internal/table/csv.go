@@ -65,7 +65,7 @@ func NewCSV(r io.Reader, format Format) (Reader, error) {
 }
 
 // legible refuses a header that is not text in UTF-8, or that contains a carriage return, which
-// encoding/csv does not treat as a line end. The header is no record, so the error depends on none.
+// encoding/csv does not treat as a line end.
 func legible(header []string) error {
 	line := strings.Join(header, "")
 	switch {

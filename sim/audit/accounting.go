@@ -67,8 +67,8 @@ func accountedSamples(context.Context, task) (Check, error) {
 
 // stepDelta returns the exact δ(ε) of one step with one output: the maximum of P(S) − e^ε·Q(S) over
 // sets S of outputs. P, with the protected record, is N(with, σ²) with probability q and N(0, σ²)
-// otherwise. Q is the same with the mean without. P/Q increases with the output, so the best S is
-// where it exceeds e^ε.
+// otherwise. Q has the mean without instead. P/Q increases with the output, so the best S is where
+// it exceeds e^ε.
 func stepDelta(q, with, without, sigma, epsilon float64) float64 {
 	above := func(mean, x float64) float64 { return distuv.Normal{Mu: mean, Sigma: sigma}.Survival(x) }
 	density := func(mean, x float64) float64 { return math.Exp((mean*x - mean*mean/2) / (sigma * sigma)) }

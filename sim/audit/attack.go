@@ -131,8 +131,8 @@ type rule struct {
 
 // rulesFrom returns a rule for each world and each ε in [Epsilons]. null and other are the values
 // of s in the pilot runs of the two worlds. The threshold of a rule maximises TPR − e^ε·FPR in
-// these runs: TPR is the rate at which the rule decides for its world in runs of this world, and
-// FPR the rate in runs of the opposite one.
+// these runs: the rates at which the rule decides for its world in its own world and in the
+// opposite one.
 func rulesFrom(s statistic, null, other []float64) []rule {
 	var rules []rule
 	for world := range 2 {
@@ -183,9 +183,9 @@ func (r rule) recognises(runs [][]float64) int {
 	return n
 }
 
-// test tests the claimed δ by the rule's decisions in the given runs. If the claim holds, TPR −
-// e^ε·FPR is at most the claimed δ. The claim is refuted if the lower confidence bound of this
-// difference exceeds δ, falsely with probability at most alpha.
+// test tests the claimed δ by the rule's decisions in the given runs. Under the claim, TPR −
+// e^ε·FPR is at most δ. The claim is refuted if the lower confidence bound exceeds δ, falsely with
+// probability at most alpha.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])

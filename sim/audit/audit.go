@@ -85,8 +85,7 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 }
 
 // answer asks all questions on several goroutines, and returns their checks in the order of the
-// questions. Those about the case o.Ahead start first. The others start in order, so that the fast
-// ones are answered early.
+// questions. It begins with those about the case o.Ahead.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
 	var order []int

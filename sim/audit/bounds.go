@@ -78,9 +78,9 @@ func binomialP(count float64, n int, p float64) float64 {
 	return twoSided(lower, upper)
 }
 
-// chiSquareP returns the p-value of Pearson's χ² test of observed against expected counts. It
-// merges neighbouring cells up to an expected count of at least leastExpected. An observation with
-// probability zero yields a p-value of zero.
+// chiSquareP returns the p-value of Pearson's χ² test. It merges neighbouring cells up to an
+// expected count of at least leastExpected. An observation with probability zero yields a p-value
+// of zero.
 func chiSquareP(observed, expected []float64) float64 {
 	type cell struct{ o, e float64 }
 	var cells []cell

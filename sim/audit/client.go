@@ -82,9 +82,9 @@ func (f *federation) claimFor(view string) accountant.Event {
 	panic("audit: a study of clients has no view " + view)
 }
 
-// attack returns an attack on the first client, which always proposes the same factor: one whose
-// change exceeds the clip in the other world and, in the null world, its negative under replace-one
-// and zero under the other adjacencies.
+// attack returns an attack on the first client, which always proposes the same factor. Its change
+// exceeds the clip in the other world. In the null world it has the opposite sign under
+// replace-one, and is zero under other adjacencies.
 func (f *federation) attack() (attack, error) {
 	noise := f.protocol.Method().Noise()
 	worlds := [2]float64{0, 1e3 * noise.Clip}

@@ -9,10 +9,10 @@ import (
 	"fedpvi/sim"
 )
 
-// A colluding is a test case with secure sums. The observer controls the coordinator and as many
-// clients as the study tolerates: the last of three. It sees the opened sum, and subtracts its
-// client's vector. The claim is the cost that a client's ledger charges for this observer. To save
-// signatures, one secure sum adds up the answers of many runs, as parts of one long vector.
+// A colluding is a test case with secure sums. The observer controls the coordinator and the last
+// of three clients, whose vector it subtracts from the opened sum. The claim is the cost that a
+// client's ledger charges for this observer. To save signatures, one secure sum adds up the answers
+// of many runs.
 type colluding struct {
 	*federation
 

@@ -234,9 +234,9 @@ func file(rows ...string) string { return "x,g,y\n" + strings.Join(rows, "\n") +
 func (c combination) shared() string { return file(rowsOfAll...) }
 
 // neighbours returns two neighbouring files, without and with the given rows. Under replace-one the
-// rows take the place of others. If the privacy unit is the client, they take the place of all rows
-// but one. If records are divided into parts, they come last: earlier in the file they would shift
-// the random draws for the other records, and with them the parts.
+// rows take the place of others, and if the privacy unit is the client, of all rows but one. If
+// records are divided into parts, the rows come last, because earlier rows would shift the random
+// draws for the others.
 func (c combination) neighbours(rows ...string) [2]string {
 	with := file(slices.Concat(rows, rowsOfAll)...)
 	switch {

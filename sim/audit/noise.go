@@ -83,11 +83,10 @@ func (z noises) shapes() []trial {
 	return trials
 }
 
-// correlations tests by sample correlations whether draws of noise are independent. It compares
-// draws of different releases of a run, of different senders and of different coordinates, at every
-// distance, and draws of runs that are one or two apart. It also compares draws that differ in two
-// of these, because a faulty program might reuse the noise of another sender's release. Each draw
-// is in at most one pair of a trial.
+// correlations tests whether draws of noise are independent. It compares draws of different
+// releases, senders and coordinates of a run, at every distance, and draws of runs that are one or
+// two apart. It also compares draws that differ in two of these, because a faulty program might
+// reuse the noise of another sender's release. Each draw is in at most one pair of a trial.
 func (z noises) correlations() []trial {
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
 	var trials []trial

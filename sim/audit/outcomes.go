@@ -24,8 +24,8 @@ import (
 )
 
 // An outcome holds everything that others may see when a client reads its file and answers a plan,
-// except the released numbers. It must not depend on a single record. The size of the state is not
-// included: it depends on the digits of numbers, but others never see it.
+// except the released numbers. It must not depend on a single record. The size of the state, which
+// others never see, is not included.
 type outcome struct {
 	read     string // error of reading the file
 	answered bool
@@ -72,10 +72,9 @@ func listen(f func()) string {
 	return b.String()
 }
 
-// compare searches for something that others could see and that depends on the given rows of a
-// client's file. It simulates a study in which the client answers every plan twice from the same
-// state and with the same noise, with and without the rows in its file. It describes the first
-// visible difference between the two, or returns "".
+// compare simulates a study in which the first client answers every plan twice from the same state
+// and with the same noise, with and without the given rows in its file. It describes the first
+// difference that others could see, or returns "".
 func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
 	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
 	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {
@@ -200,7 +199,7 @@ func (p *play) twin() (*session.Site, error) {
 }
 
 // answer returns the answer of site m to a plan. For the first client it also computes the answer
-// with the other file. If others could see a difference, it describes it in p.found and returns
+// with the other file. If others could see a difference, answer describes it in p.found and returns
 // nil.
 func (p *play) answer(m, plan int) (*session.Entry, error) {
 	var other []byte

@@ -45,10 +45,9 @@ func (c partsCase) name() string {
 	return fmt.Sprintf("%s parts, %s factors, %s", c.partitioned, c.factors, c.adjacency)
 }
 
-// attack returns an attack whose observer guesses whether the client has one more record, the
-// protected one, in one of its parts. Without it, the change of the part's factor is as long as the
-// clip, along the first coordinate. With it, the change is equally long in the opposite direction.
-// Under replace-one, the replacement in the null world does not affect the change.
+// attack returns an attack whose observer guesses whether the client has one more record in one of
+// its parts. Without it, the change of the part's factor is as long as the clip, along the first
+// coordinate. With it, the change has the opposite direction.
 func (c partsCase) attack() (attack, error) {
 	protocol, err := newProtocol(partsStudy, 1, set("privacy.adjacency", c.adjacency), set("inference.partitioned", c.partitioned), set("inference.factors", c.factors))
 	if err != nil {

@@ -114,10 +114,10 @@ func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Rec
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
-// playAttack returns an attack whose runs are whole simulated studies. begin returns the study
-// before its first round, and see the numbers that the observer takes from the outcome of a round.
-// The claim is the accountant's cost of event. The observer also sees the sums of the last round
-// (package lastround), if there is one.
+// playAttack returns an attack whose runs are simulated studies. begin returns the study before its
+// first round, and see the numbers that the observer takes from an outcome. The claim is the
+// accountant's cost of event. The observer also sees the sums of the last round (package
+// lastround), if there is one.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),

@@ -61,8 +61,8 @@ max_records = 100
 `
 
 // tablesAttack returns an attack whose observer reads a client's released tables, and guesses
-// whether the client has one more record, with the largest possible contribution, or under
-// replace-one which of two records it has. The claim depends only on the study's noise multiplier.
+// whether the client has one more record with the largest possible contribution. Under replace-one
+// it guesses which of two records the client has.
 func tablesAttack(adjacency accountant.Adjacency) (attack, error) {
 	protocol, err := newProtocol(tablesStudy, 1, set("privacy.adjacency", adjacency))
 	if err != nil {

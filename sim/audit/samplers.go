@@ -10,8 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// frequencies tests whether the sampler of d draws records as often as the accountant assumes: each
-// record in each step of an epoch, two records in the same batch, a record in the same step of two
+// frequencies tests how often the sampler of d draws records, against the accountant's assumption:
+// each record in each step, two records in the same batch, a record in the same step of two
 // successive epochs, and the sizes of batches.
 func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 	sampler, err := d.sampling.Sampler(d.records)

@@ -50,9 +50,8 @@ min_clients = 3
 `
 
 // A scored is a test case for the method that releases scores (package scoring). The first client
-// holds the protected record or, if the privacy unit is the client, is the protected unit. The
-// second one contributes nothing. If only sums are opened, the last one colludes with the observer,
-// who sees the sum of the first two. Otherwise the observer sees the answers of the first client.
+// holds the protected record, or is the protected unit. The second contributes nothing. If only
+// sums are opened, the last one colludes with the observer, who sees the sum of the first two.
 // Every outcome is void, so that every run asks the same queries.
 type scored struct {
 	unit      study.Unit
@@ -224,9 +223,8 @@ func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// attack returns an attack on the first client. Each round has one feature: the component of the
-// client's answer along the difference between the noiseless answers in the two worlds, or zero if
-// there is none.
+// attack returns an attack on the first client. The feature of a round is the component of the
+// client's answer along the difference between the noiseless answers in the two worlds.
 func (c scored) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -294,8 +292,7 @@ func (c scored) neighbours(_ context.Context, t task) (Check, error) {
 }
 
 // pair returns two random neighbouring data sets of one client. The numbers include NaN and values
-// outside the column's bounds and, unless the model is a program, infinite and huge ones. The
-// accounted sensitivity must hold for all of them.
+// outside the column's bounds and, unless the model is a program, infinite and huge ones.
 func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func() float64 {
 		if r.IntN(4) == 0 {
@@ -386,8 +383,8 @@ func (c scored) charged(context.Context, task) (Check, error) {
 }
 
 // scoreNorms tests that no record's vector is longer than the round's clip before the mechanism
-// clips it. The queries of the first round start from the prior, those of later rounds from a fit
-// that was moved by random sums instead of released ones.
+// clips it. The first round's queries start from the prior, and later ones from a fit that random
+// sums have moved.
 func scoreNorms(_ context.Context, t task) (Check, error) {
 	var longest float64
 	for _, c := range []scored{scoredCases[0], countedScores} {

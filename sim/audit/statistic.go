@@ -10,9 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// linear returns Fisher's discriminant: the linear function wᵀx of an observation x that best
-// separates two Gaussians with the same covariance. The means and the covariance are estimated from
-// null and other, with one observation for each run.
+// linear returns Fisher's discriminant: the linear function wᵀx that best separates two Gaussians
+// with the same covariance. null and other have one observation for each run.
 func linear(null, other [][]float64) (statistic, error) {
 	n := len(null[0])
 	centred := mat.NewDense(n, len(null)+len(other), nil)

@@ -163,8 +163,7 @@ func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
 // together returns the maximum number of gradients in one floating-point sum: the mean size of a
 // batch plus six standard deviations plus twelve, rounded up to a multiple of 16, but at most 4096.
-// Below this limit, fewer than one in 10^9 batches is larger. Surplus gradients are added one by
-// one.
+// Surplus gradients are added one by one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

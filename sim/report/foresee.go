@@ -38,9 +38,8 @@ type foreseen struct {
 	NarrowShare float64 `json:"narrow_share"`
 }
 
-// Numeric regressors of real records seldom fill their bounds, and the less they vary, the less the
-// records say about their coefficients. So widths are also estimated for records in which the sds of
-// numeric regressors are multiplied by narrow.
+// Numeric regressors of real records seldom fill their bounds, and then say less about their
+// coefficients. So widths are also estimated for records with their sds multiplied by narrow.
 const narrow = 0.25
 
 // An expectation has the expected widths of a study's intervals.

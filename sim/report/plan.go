@@ -248,7 +248,7 @@ func personRows(p *pvi.Protocol) [][]string {
 
 // clipRows compares two ways to clip to the norm C under the same ε: the vector of each row of a
 // person, or the sum over the person's k rows. The first needs k times the noise. The person then
-// moves a sum not by C but by kC if the k vectors are equal, and by √k·C if they are orthogonal.
+// moves a sum by kC if the k vectors are equal, and by √k·C if they are orthogonal.
 func clipRows(p *pvi.Protocol) [][]string {
 	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)
 	perPerson, solver := n.SD, "each person"

@@ -31,10 +31,8 @@ func (f Figure) png() ([]byte, error) {
 
 func dots(length vg.Length) int { return int(math.Round(length.Dots(dotsPerInch))) }
 
-// paletted returns an opaque image with at most 256 colours. A figure has few colours, and up to a
-// few thousand shades of them at edges; if there are too many, their lowest bits are ignored. With
-// one byte per pixel a file is less than half as large as with three, and takes a quarter of the
-// time.
+// paletted returns an opaque image with at most 256 colours, which makes smaller files in less
+// time. If a figure has more shades, their lowest bits are ignored.
 func paletted(m *image.RGBA) *image.Paletted {
 	out := image.NewPaletted(m.Rect, make(color.Palette, 0, mostColours))
 	for bits := 8; !paint(out, m, bits); bits-- {

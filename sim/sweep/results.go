@@ -140,9 +140,9 @@ func (r *Results) traceHeader() []string {
 	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
-// open opens a CSV file of the folder for appending, and passes every complete row to read. If read
-// returns false or the last row is incomplete, it removes the rest of the file, and notes this in
-// r.Notice. The header of an existing file must be the given one.
+// open opens a CSV file of the folder for appending, and passes every complete row to read. It
+// removes the rest of the file after a row that read refuses or that is incomplete, and notes this
+// in r.Notice. The header of an existing file must be the given one.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)

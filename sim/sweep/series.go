@@ -154,8 +154,8 @@ func (s series) at(values []float64) plotter.XYs {
 
 // aside returns a function that shifts the x of series i, so that the whiskers of several series at
 // the same x do not overlap. All shifts together span half of the distance between two names, or an
-// eighth of the smallest distance between two numbers, or between their logarithms on a logarithmic
-// axis.
+// eighth of the smallest distance between two numbers (on a logarithmic axis, between their
+// logarithms).
 func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
 	if nominal {

@@ -257,7 +257,7 @@ var bank = sync.OnceValue(func() []Cell {
 
 // design chooses few cells that contain every pair of levels that can occur. From some random valid
 // cells it takes the one with the most new pairs, and among equals the one with the most new
-// triples. The first cells of a design are therefore a smaller covering design.
+// triples.
 func design(factors []factor, size int) []Cell {
 	var rows []row
 	open := map[string]bool{} // possible pairs of levels that no chosen cell has yet

@@ -58,11 +58,10 @@ const (
 	arrived      = 1e-10 // squared length of a step, in posterior sds, that ends the search for the mode
 )
 
-// newPooled finds the mode by Fisher scoring from the prior mean. It halves a step until the log
-// posterior is not lower after it, and it ends at most slightly beyond the highest point in its
-// direction. The second condition matters where the curvature is twice the information, as it can
-// be for the dispersion of counts. There, each whole step would end about as far beyond the highest
-// point as it began before it, and the search would hardly advance.
+// newPooled finds the mode by Fisher scoring from the prior mean. It halves a step while the log
+// posterior falls, or while it ends more than slightly beyond the highest point in its direction.
+// The second condition matters where the curvature is twice the information, as for the dispersion
+// of counts: each whole step would end about as far beyond the highest point as it began before it.
 func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 	d := m.Dim()
 	f := &pooled{clients: clients, mode: make([]float64, d), prior: make([]float64, d)}

@@ -300,12 +300,11 @@ func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	return w, w.takeTruth(c, truth)
 }
 
-// takeTruth sets w.truth, the true values of the coordinates of the fitted model, to truth, from
-// which records were drawn. Further coordinates, such as the dispersion of overdispersed counts,
-// have no true value and are set to NaN. Clients may have different coefficients. If records are
-// then the unit of privacy, takeTruth sets nothing: the study fits one vector of coefficients to
-// the pooled records, which have no common true coefficients. If clients are the unit, the true
-// values are the means over the population of clients.
+// takeTruth sets w.truth, the true values of the coordinates of the fitted model. Coordinates
+// without one, such as the dispersion of overdispersed counts, are NaN. If clients have different
+// coefficients, the true values are the means over the population of clients if clients are the
+// unit of privacy. Otherwise takeTruth sets nothing, because the pooled records have no common
+// coefficients.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil

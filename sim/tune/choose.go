@@ -103,10 +103,9 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 	return totals, nil
 }
 
-// vectors returns, for each record, its scores under all candidates minus their mean. A vector
-// depends only on its record and on the public results of the runs. If the scores of a record
-// cannot be computed, its vector is zero. An error is a fault in the results, and does not depend
-// on records.
+// vectors returns, for each record, its scores under all candidates minus their mean, or zero if
+// they cannot be computed. A vector depends only on its record and on the public results of the
+// runs. An error is a fault in the results, and does not depend on records.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
 		return nil, err

@@ -203,10 +203,9 @@ func (n *network) again(ctx context.Context, id string) (stop func()) {
 	}
 }
 
-// cost returns the number of rounds that an attack cost the others. These are the rounds charged to
-// another client or, if the attacker was excluded, the rounds in which its answers were accepted.
-// It is an error if there are more than mostRounds of them or if the log of the finder does not
-// name the attack.
+// cost returns the number of rounds that an attack cost the others: those charged to another client
+// or, if the attacker was excluded, those in which its answers were accepted. It is an error if
+// there are more than mostRounds, or if the log of the finder does not name the attack.
 func (a attack) cost(n *network) (rounds int, err error) {
 	payer, says := "client-2", "an answer was charged"
 	if a.excluded {

@@ -26,9 +26,9 @@ import (
 // in bytes. A damaged file can state any size.
 const maxBatch = 1 << 30
 
-// limit returns the largest accepted size of a batch or of a column. size is that of all the data,
-// or 0 if unknown. Even for small data the limit is at least 64 MiB, because compression makes a
-// column with few different values much smaller.
+// limit returns the largest accepted size of a batch or a column, for data of the given size or 0
+// if unknown. It is at least 64 MiB, because compression makes a column with few different values
+// much smaller.
 func limit(size int64) int64 {
 	const small, compression = 64 << 20, 256
 	if size == 0 || size > maxBatch/compression {

@@ -14,8 +14,7 @@ import (
 const fileMagic = "ARROW1\x00\x00"
 
 // messages reads an Arrow stream, or an Arrow file after its first bytes, message by message. It
-// checks the sizes in each message, which may be damaged, and which the reader and the decoder of
-// package ipc trust.
+// checks the sizes in each message, which package ipc trusts.
 type messages struct {
 	from io.Reader
 	mem  memory.Allocator

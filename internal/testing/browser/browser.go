@@ -205,11 +205,11 @@ func (b *Browser) Eval(expression string, value any) {
 	}
 }
 
-// Look checks that the open page is usable, at the widths of a telephone and of a desktop screen,
-// with light and with dark colours. The page must fit into the width, and the browser must have
-// reported no problem, such as a violation of the content security policy. If the environment names
-// the program axe-core, it must have no serious or critical finding. If the environment names a
-// folder, Look writes a picture of each view, with name at the beginning of the file names.
+// Look checks that the open page fits into the widths of a telephone and of a desktop screen, with
+// light and with dark colours, and that the browser has reported no problem, such as a violation of
+// the content security policy. If the environment names the program axe-core, it must have no
+// serious or critical finding. If it names a folder, Look writes pictures there, with name at the
+// beginning of their file names.
 func (b *Browser) Look(name string) {
 	b.t.Helper()
 	for _, width := range []int{390, 1280} {

@@ -13,8 +13,8 @@ import (
 )
 
 // Check checks that the manual page of the command names every command, flag and argument in
-// commands, a pointer to the kong struct that the command parses, and that every command has the
-// flag --quiet with its short form exactly once. words holds the field Words of the command's
+// commands, a pointer to the kong struct that the command parses. Every command must have the flag
+// --quiet with its short form exactly once. words holds the field Words of the command's
 // cli.Program.
 func Check(t *testing.T, run func(args []string) int, commands any, words map[string]string) {
 	t.Helper()
@@ -74,8 +74,7 @@ func Check(t *testing.T, run func(args []string) int, commands any, words map[st
 }
 
 // Tables checks that the file at path has the given tables, or writes them with update. Each table
-// stands between two marks, which are comments with its name, the key of tables. The command is the
-// one that updates the file.
+// stands between two marks, comments with its name. The command is the one that updates the file.
 func Tables(t *testing.T, path string, tables map[string]string, update bool, command string) {
 	t.Helper()
 	written, err := os.ReadFile(path)
