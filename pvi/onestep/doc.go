@@ -1,6 +1,5 @@
-// Package onestep computes the covariance of a posterior that was found under privacy noise. The
-// covariance includes two uncertainties: the uncertainty that remains given the records, and the
-// uncertainty due to the noise.
+// Package onestep computes the covariance of a posterior that was found under privacy noise. It
+// includes the uncertainty that remains given the records, and the uncertainty due to the noise.
 //
 // An [Evidence] consists of the prior, and of a noisy gradient and a noisy curvature of the log
 // likelihood at one public point θ̃. The one-step estimate (Le Cam, "On the asymptotic theory of
@@ -30,6 +29,5 @@
 //
 //	V = (Ĥ + P)⁻¹ + τ²(Ĥ + P)⁻².
 //
-// The estimate and V are functions of released and public numbers alone. [Closed] needs no
-// release, only a precision and the sd of the noise.
+// [Closed] needs no release, only a precision and the sd of the noise.
 package onestep

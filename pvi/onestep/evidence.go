@@ -13,12 +13,11 @@ import (
 type Evidence struct {
 	Point     []float64 // point θ̃, of length d
 	Gradient  []float64 // noisy gradient of the log likelihood at θ̃
-	Curvature []float64 // noisy sum of the records' information matrices at θ̃, packed
+	Curvature []float64 // noisy sum of information matrices at θ̃, packed
 
 	GradientSD  float64 // τ, sd of the noise in every element of Gradient
 	CurvatureSD float64 // τ_H, sd of the noise in every element of Curvature
-	// PointSD is τ₁, the sd of the noise in every element of the gradient sums from which Point was
-	// computed.
+	// PointSD is τ₁, the sd of the noise in the gradient sums from which Point was computed.
 	PointSD float64
 
 	PriorMean, PriorPrecision []float64 // means and precisions of independent normal priors
@@ -26,13 +25,13 @@ type Evidence struct {
 
 const draws = 100
 
-// leastCurvature is the smallest eigenvalue of a curvature in a step, in sds of the curvature's
-// noise. In these units the noise of a d×d matrix has a norm of about √(2d), so a smaller
-// eigenvalue may be noise alone.
+// leastCurvature is the smallest eigenvalue of a curvature in a step, in sds of its noise. In these
+// units the noise of a d×d matrix has a norm of about √(2d), so smaller eigenvalues may be noise
+// alone.
 const leastCurvature = math.Sqrt2
 
-// Posterior returns the mean and covariance of the one-step estimate. It draws fresh noise with
-// key as the seed. Posterior returns an error if a number is missing or not finite.
+// Posterior returns the mean and covariance of the one-step estimate. Fresh noise is drawn with key
+// as the seed. It returns an error if a number is missing or not finite.
 func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, err error) {
 	if err := e.check(); err != nil {
 		return nil, nil, err
@@ -55,8 +54,8 @@ func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, e
 	return mean, cov, e.average(cov, n, curvature, newNormals(key))
 }
 
-// average adds to cov the covariance of the estimate over draws of the true curvature, which are
-// the released one plus fresh noise.
+// average adds the covariance of the estimate to cov, over draws of the true curvature: the
+// released one plus fresh noise.
 func (e *Evidence) average(cov *mat.SymDense, n *newton, curvature *mat.SymDense, random *normals) error {
 	d := len(e.Point)
 	noise := make([]float64, Size(d))
@@ -98,8 +97,8 @@ func (e *Evidence) check() error {
 	return nil
 }
 
-// Closed returns the variance 1/b + τ²/b² of a coordinate whose posterior has precision b, if
-// noise of sd τ was added to the gradient.
+// Closed returns the variance 1/b + τ²/b² of a coordinate whose posterior has precision b, if noise
+// of sd τ was added to the gradient.
 func Closed(precision, tau float64) float64 {
 	return 1/precision + tau*tau/(precision*precision)
 }

@@ -35,8 +35,8 @@ func newNewton(e *Evidence) *newton {
 	return n
 }
 
-// at computes the Newton step n.step for a curvature whose eigenvalues are raised to n.least,
-// n.full, which is that curvature plus the prior's precision, and n.inverse, its inverse.
+// at computes the Newton step n.step for a curvature whose eigenvalues are raised to n.least.
+// n.full is that curvature plus the prior's precision, and n.inverse its inverse.
 func (n *newton) at(curvature *mat.SymDense) error {
 	if !n.eigen.Factorize(curvature, true) {
 		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")
@@ -47,7 +47,7 @@ func (n *newton) at(curvature *mat.SymDense) error {
 		n.eigen.VectorsTo(&n.vectors)
 		for k, value := range n.values {
 			if value >= n.least {
-				break // eigenvalues are in increasing order, so all later eigenvalues are large enough
+				break // all later eigenvalues are larger
 			}
 			n.full.SymRankOne(n.full, n.least-value, n.vectors.ColView(k))
 		}
@@ -61,8 +61,7 @@ func (n *newton) at(curvature *mat.SymDense) error {
 	return n.chol.SolveVecTo(n.step, n.gradient)
 }
 
-// invert writes the inverse of a to dst and its Cholesky root to chol. a is a curvature plus the
-// prior's precision.
+// invert writes the inverse of a to dst and its Cholesky root to chol.
 func invert(dst, a *mat.SymDense, chol *mat.Cholesky) error {
 	if !chol.Factorize(a) {
 		return errors.New("one-step: the curvature plus the prior's precision is not positive definite")

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// normals generates normal quantiles of uniform numbers from SHA-256 in counter mode. Anyone with
-// the key can compute them, so they hide nothing.
+// normals generates standard normal numbers from SHA-256 in counter mode. Anyone with the key can
+// compute them, so they hide nothing.
 type normals struct {
 	block [40]byte // key, followed by a counter
 	words []byte   // unused bytes of the last hash

@@ -9,14 +9,13 @@ import (
 // Size returns the number of elements of a packed symmetric d×d matrix.
 func Size(d int) int { return d * (d + 1) / 2 }
 
-// A packed matrix has the lower triangle of a symmetric matrix by rows, with the elements off the
-// diagonal multiplied by √2. The L2 norm of the packed elements is therefore the Frobenius norm of
-// the matrix. Independent noise of sd σ on the packed elements is noise of sd σ on the diagonal of
-// the matrix and σ/√2 off the diagonal. This noise has the same distribution in every orthonormal
-// basis.
+// A packed matrix has the lower triangle of a symmetric matrix by rows, multiplied by √2 off the
+// diagonal, so that its L2 norm is the Frobenius norm. Independent noise of sd σ on the packed
+// elements is noise of sd σ on the diagonal and σ/√2 elsewhere. Its distribution is the same in
+// every orthonormal basis.
 
 // AddOuter adds w·(u vᵀ + v uᵀ)/2 to the packed matrix dst. u and v are sparse vectors with
-// increasing indices. If u and v are equal, AddOuter adds w·u uᵀ.
+// increasing indices.
 func AddOuter(dst []float64, w float64, indexU []int32, u []float64, indexV []int32, v []float64) {
 	for n, i := range indexU {
 		for m, j := range indexV {

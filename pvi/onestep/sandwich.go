@@ -27,7 +27,7 @@ type sandwich struct {
 	values  []float64
 	vectors mat.Dense
 
-	bread            *mat.SymDense // H; add adds the variance of the gradient's noise to it
+	bread            *mat.SymDense // H, or H plus the variance of the gradient's noise
 	left, half, both *mat.Dense
 }
 
@@ -42,14 +42,13 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 	return s, s.locate(curvature)
 }
 
-// locate computes the covariance V₁ of the error of the point from which the step begins. The point
-// was computed from gradients with noise of sd τ₁. In a direction with curvature h, the point is
-// therefore known with the precision
+// locate computes the covariance V₁ of the error of the point from which the step begins. It was
+// computed from gradients with noise of sd τ₁, so in a direction with curvature h it is known with
+// the precision
 //
 //	h²/(h + τ₁²)
 //
-// plus the precision of the prior. A curvature below the sd of the curvature's noise is replaced by
-// this sd.
+// plus the precision of the prior. A curvature below the sd of its noise is replaced by this sd.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
 		return err
@@ -80,7 +79,7 @@ func (s *sandwich) split(curvature *mat.SymDense) error {
 //	weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A]
 //
 // H is curvature, with 0 in place of negative eigenvalues, plus the prior's precision. V is the
-// covariance of the error of the point from which the step begins.
+// covariance of the error of the point.
 func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 	if err := s.split(curvature); err != nil {
 		return err

@@ -7,15 +7,14 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Check is the content of the page that a data holder reads before a study: it tells how the data
-// holder's records fit the study.
+// A Check is the page that shows a data holder, before a study, how its records fit.
 type Check struct {
 	*words.Examined
 	Program string // name and version of the program
 	Date    string // day on which the page was written
 }
 
-// Warned returns the sentence that says which people may see the page.
+// Warned says which people may see the page.
 func (c *Check) Warned() string { return words.Warned }
 
 // WriteCheck writes the page.

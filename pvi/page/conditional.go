@@ -8,17 +8,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// expected is a row of the table of conditional effects. The row shows the expected outcome of a
-// made-up record.
+// expected is a row of the table of conditional effects, for one made-up record.
 type expected struct {
-	Column, Value  string // Column is empty if the row before has the same column
-	Name           string // name of the expected value; empty if there is only one
+	Column, Value  string // Column is empty if it is that of the row before
+	Name           string // empty if there is only one expected value
 	Of             *fit.Spread
-	Low, Mid, High float64 // ends of the interval (Low and High) and the mean (Mid), as positions from 0 to 1 on the axis of a picture
+	Low, Mid, High float64 // interval and mean as positions from 0 to 1 on the axis of a picture
 }
 
-// Expected returns the rows of the table of conditional effects. It leaves out values that have no
-// finite expectation.
+// Expected returns the rows of the table of conditional effects, without values that have no finite
+// expectation.
 func (v *view) Expected() (rows []expected) {
 	low, high, before := math.Inf(1), math.Inf(-1), ""
 	for _, r := range v.Conditional.Rows {
@@ -65,9 +64,8 @@ func (v *view) Expectation() string {
 	return "Expected " + outcome
 }
 
-// outcomeOf finds the column from which a variable of a program takes its values. If the variable
-// is 1 where the column satisfies a condition, positive is that condition. If there is no such
-// column, outcomeOf returns the name of the variable and no condition.
+// outcomeOf returns the column behind a variable of a program, and the condition positive if the
+// variable is an indicator. Otherwise it returns the name of the variable.
 func outcomeOf(st *study.Study, variable string) (column, positive string) {
 	for _, v := range st.Model.Program.Variables {
 		if v.Name == variable && len(v.Parts) == 1 {
@@ -81,7 +79,7 @@ func outcomeOf(st *study.Study, variable string) (column, positive string) {
 	return variable, ""
 }
 
-// Reference lists the columns that have the same value in all made-up records, with these values.
+// Reference lists the values that all made-up records share.
 func (v *view) Reference() string {
 	var all []string
 	for _, h := range v.Conditional.Reference {

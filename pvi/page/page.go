@@ -1,5 +1,5 @@
-// Package page writes the result of a study, or the examination of records, as one HTML page for
-// reading and printing. A page loads nothing from elsewhere and has no script.
+// Package page writes the result of a study, or the examination of records, as one HTML page. It
+// loads nothing from elsewhere and has no script.
 package page
 
 import (
@@ -22,10 +22,10 @@ import (
 // A Report is the content of a page.
 type Report struct {
 	Protocol *pvi.Protocol
-	Costs    []method.Cost // costs for each observer and adjacency; the first is the cost for which the study states a target; nil without privacy
+	Costs    []method.Cost // for each observer and adjacency, the study's target first; nil without privacy
 
-	// Effects holds the posterior of each parameter. In a study without intervals, Estimates holds
-	// the point estimates instead.
+	// Effects holds the posterior of each parameter. A study without intervals has Estimates
+	// instead.
 	Effects   []Effect
 	Estimates []fit.Estimate
 
@@ -39,14 +39,14 @@ type Report struct {
 
 	Conditional *fit.Conditional // expected outcomes of made-up records; nil if there are none
 
-	Checks  []fit.Check // checks of the model against the records of a simulation; may be nil
-	Records string      // description of the records with which the model is compared
+	Checks  []fit.Check // checks against the records of a simulation; may be nil
+	Records string      // describes the records with which the model is compared
 
 	Simulated bool     // whether the clients were simulated
-	Clients   []string // names of the clients that took part; empty in a simulation
+	Clients   []string // clients that took part; empty in a simulation
 	Checked   []string // sentences about the verification of the result
 	Program   string   // name and version of the program
-	Date      string   // day on which the page was written; empty for a page without a date
+	Date      string   // day on which the page was written, or ""
 }
 
 // An Effect is the posterior of a parameter.
@@ -85,7 +85,7 @@ var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"along": func(share float64) float64 { return barWidth * share },
 }).ParseFS(sources, "*.html", "*.svg"))
 
-// barWidth is the width of a bar that represents all records, in units of the picture.
+// barWidth is the width of a bar for all records, in units of the picture.
 const barWidth = 100.
 
 // Write writes the page.
@@ -95,23 +95,21 @@ func Write(w io.Writer, r *Report) error {
 
 func newView(r *Report) *view { return &view{Report: r, Explained: words.NewExplained(r.Protocol)} }
 
-// Body returns the content of the page without the surrounding document. It is for web sites, which
-// have their own document and include the style sheet.
+// Body returns the page without the surrounding document, for web sites that have their own.
 func (r *Report) Body() (template.HTML, error) { return body("report", newView(r)) }
 
-// Result returns the part of the page with the tables and the effects. Like the result of
-// [Report.Body], it has no surrounding document.
+// Result returns the tables and effects of the page, without the surrounding document.
 func (r *Report) Result() (template.HTML, error) { return body("result", newView(r)) }
 
-// body executes the named template. Templates escape all text that comes from the study.
+// body executes the named template, which escapes all text from the study.
 func body(name string, of any) (template.HTML, error) {
 	var b strings.Builder
 	err := pages.ExecuteTemplate(&b, name, of)
 	return template.HTML(b.String()), err
 }
 
-// shift returns the distance between the means of two posteriors as text. The unit is the sd of the
-// posterior a. The result is a dash if other is nil.
+// shift returns the distance between the means of two posteriors in sds of a, as text, or a dash if
+// other is nil.
 func shift(a fit.AgainstPrior, other *fit.Moment) string {
 	if other == nil {
 		return "–"
@@ -127,7 +125,7 @@ type view struct {
 
 func (v *view) Study() *study.Study { return v.Protocol.Study() }
 
-// NoiseIncluded reports whether the intervals contain the uncertainty that the privacy noise adds.
+// NoiseIncluded reports whether the intervals include the privacy noise.
 func (v *view) NoiseIncluded() bool { return v.Costs != nil && v.Study().Doubt() == "" }
 
 // Ratios reports whether some effect is the logarithm of a ratio.
@@ -158,13 +156,13 @@ func (v *view) Participants() string {
 	return words.Plural(len(v.Clients), "client") + ": " + strings.Join(v.Clients, ", ") + "."
 }
 
-// described is a text with the works that it cites, in the order of their numbers.
+// described is a text with the works that it cites, in order.
 type described struct {
 	Text  string
 	Works []string
 }
 
-// Methods describes how the result was computed, for use in a paper.
+// Methods describes how the result was computed, for a paper.
 func (v *view) Methods() described {
 	var text string
 	var works []string
@@ -193,8 +191,7 @@ func (v *view) Methods() described {
 	return described{text, works}
 }
 
-// These constants are the works that the description of the methods cites. The entry for this
-// program agrees with CITATION.cff.
+// These are the works that Methods cites. The entry for this program agrees with CITATION.cff.
 const (
 	partitioned  = "Ashman M, Bui TD, Nguyen CV, Markou S, Weller A, Swaroop S, Turner RE. Partitioned variational inference: a framework for probabilistic federated learning. arXiv:2202.12275, 2022."
 	program      = "The fedpvi authors. fedpvi: federated, differentially private partitioned variational inference."

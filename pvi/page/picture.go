@@ -9,13 +9,13 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// These are the dimensions of a picture of effects, in units of the picture.
+// Dimensions of a picture of effects, in its units.
 const (
 	pictureWidth = 720
 	rowHeight    = 22
 	axisHeight   = 40
 	letterWidth  = 6.5 // average width of a letter in a name
-	longestName  = 46  // largest number of letters of a name that is shown in full
+	longestName  = 46  // longest name that is shown in full
 )
 
 // A Bar is the interval of an effect in a picture.
@@ -40,8 +40,8 @@ type Tick struct {
 	Text string
 }
 
-// mostBars is the largest number of effects in all pictures together, and barsOfOne is the largest
-// number in one picture. Two pictures of that size fit on a printed page.
+// mostBars is the largest number of effects in all pictures together, and barsOfOne in one picture,
+// of which two fit on a printed page.
 const (
 	mostBars  = 150
 	barsOfOne = 18
@@ -50,8 +50,7 @@ const (
 // Pictures returns the pictures of the report's effects.
 func (v *view) Pictures() []*Picture { return picturesOf(v.Effects) }
 
-// Files returns the pictures of the page as SVG documents for use in a paper, keyed by file name.
-// It returns none for a report without intervals.
+// Files returns the pictures of the page as SVG documents for a paper, by file name.
 func (r *Report) Files() (map[string][]byte, error) {
 	pictures, files := picturesOf(r.Effects), make(map[string][]byte)
 	for i, p := range pictures {
@@ -68,9 +67,9 @@ func (r *Report) Files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// picturesOf returns pictures of the effects on the model's scale, on which effects of different
-// columns can be compared. All pictures have the same axis. They leave out the intercept and
-// positive parameters, and show the first mostBars of the other effects.
+// picturesOf returns pictures of effects on the model's scale, on which different columns can be
+// compared. All have the same axis. The intercept and positive parameters are left out, and effects
+// beyond the first mostBars.
 func picturesOf(effects []Effect) []*Picture {
 	low, high, letters := 0., 0., 0
 	var shown []Effect
@@ -94,8 +93,8 @@ func picturesOf(effects []Effect) []*Picture {
 	return all
 }
 
-// pictureOf returns a picture of the effects in shown. Its axis covers the interval [low, high],
-// and nameWidth is the width of the column with the names of the effects.
+// pictureOf returns a picture of the effects in shown, with an axis over [low, high] and nameWidth
+// for their names.
 func pictureOf(shown []Effect, low, high, nameWidth float64) *Picture {
 	at := func(x float64) float64 { return nameWidth + (x-low)/(high-low)*(pictureWidth-nameWidth-20) + 10 }
 	p := &Picture{Width: pictureWidth, Height: float64(len(shown)*rowHeight + axisHeight), Names: nameWidth - 10, Zero: at(0), Bottom: float64(len(shown)*rowHeight + 6)}
@@ -109,8 +108,8 @@ func pictureOf(shown []Effect, low, high, nameWidth float64) *Picture {
 	return p
 }
 
-// tickStep returns the distance between ticks: 1, 2 or 5 times a power of ten, chosen so that 4 to
-// 10 such distances fit into the width.
+// tickStep returns the distance between ticks: 1, 2 or 5 times a power of ten, of which 4 to 10 fit
+// into the width.
 func tickStep(width float64) float64 {
 	ten := math.Pow(10, math.Floor(math.Log10(width)))
 	for _, of := range []float64{.1, .2, .5, 1} {

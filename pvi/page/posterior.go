@@ -6,7 +6,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// New returns the report on the result p of a study in which the given clients took part.
+// New returns the report on the result p of a study with the given clients.
 func New(st *study.Study, clients []pvi.ClientID, p *session.Posterior) (*Report, error) {
 	protocol, err := session.Public(st, clients)
 	if err != nil {

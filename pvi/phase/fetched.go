@@ -7,16 +7,14 @@ import (
 	"io"
 )
 
-// A Fetch obtains the release of client of and writes its bytes, as [WriteRelease] does, to w. hash
-// is the hash that the client has signed for these bytes, and size is their number. A Fetch stops
-// at the first error from w.
+// A Fetch writes the bytes of a client's release to w, as [WriteRelease] does. hash is the signed
+// hash of these bytes, and size their number. It stops at the first error from w.
 type Fetch func(of ClientID, hash Digest, size int64, w io.Writer) error
 
-// AddUp fetches the releases that an outcome counts, one after the other. It returns a refusal if
-// a release is not the one that its client has signed, or if the releases do not add up to the
-// outcome's sum. AddUp keeps no release in memory. name is the name of the outcome in errors, and
-// limit is the largest absolute value of an element. clients is in the order of the roster, and
-// signed holds the hash that each of these clients has signed.
+// AddUp fetches the releases that an outcome counts one by one. It returns a refusal if a release
+// is not the signed one, or if they do not add up to sum. It keeps no release in memory. name is
+// the outcome in errors, and limit the largest absolute value of an element. clients is in the
+// order of the roster, and signed has their hashes.
 func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit int64, fetch Fetch) error {
 	a := adder{sum: make([]int64, len(sum)), limit: limit}
 	for m, id := range clients {
@@ -35,14 +33,14 @@ func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit 
 	return checkAdded(name, a.sum, sum, len(clients))
 }
 
-// An adder adds releases, whose bytes arrive in pieces of any size, to a sum.
+// An adder adds up releases whose bytes arrive in pieces.
 type adder struct {
 	sum     []int64
 	limit   int64
 	hash    hash.Hash         // hash of the present release
-	at      int               // number of bytes of the present release that the adder has read
-	part    [elementSize]byte // bytes of an element that is not complete
-	refused bool              // whether the present release is too long, or has an element beyond the limit
+	at      int               // bytes of the present release so far
+	part    [elementSize]byte // bytes of an incomplete element
+	refused bool              // whether the present release is too long, or has too large an element
 }
 
 func (a *adder) Write(b []byte) (int, error) {

@@ -9,9 +9,8 @@ import (
 type ClientID string
 
 // A Digest identifies the settings of a phase on which server and sites have agreed. Every message
-// and saved state contains the Digest. A machine therefore refuses a message that belongs to
-// another roster of the same study. With another roster, clients would add other shares of the
-// noise.
+// and saved state contains it, so that a message for another roster is refused: its noise shares
+// would be different.
 type Digest [32]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
@@ -25,8 +24,7 @@ const (
 	Void     Verdict = "void"     // too few clients answered, and no sum was opened
 )
 
-// Refused is the error for an invalid message. A state machine that returns this error has not
-// changed.
+// Refused is the error for an invalid message. The state machine has not changed.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "refused: " + r.Reason }
@@ -36,6 +34,6 @@ func Refuse(format string, args ...any) error {
 	return &Refused{Reason: fmt.Errorf(format, args...).Error()}
 }
 
-// MessageBits limits the sums of messages. Without noise, the absolute value of each element of a
-// sum is at most 2^MessageBits.
+// MessageBits limits sums without noise: their elements are at most 2^MessageBits in absolute
+// value.
 const MessageBits = 60

@@ -10,38 +10,34 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// MaxPublished is the largest number of elements of all releases in one outcome. This many elements
-// take 8 MiB. Only tests change it.
+// MaxPublished is the largest number of elements of all releases in one outcome, 8 MiB. Only tests
+// change it.
 var MaxPublished = 1 << 20
 
-// Publishes reports whether outcomes contain the releases of the clients that answered. A release
-// has the given number of elements.
+// Publishes reports whether outcomes contain the releases of the clients that answered, each with
+// size elements.
 //
-// Anyone may read a message in a study that opens messages, because each message has enough noise
-// by itself. The releases make the coordinator's sum verifiable: anyone can compare them with the
-// hashes that the clients have signed ([Commits]) and add them up. In studies of version 1 outcomes
-// contain only the sum.
+// If anyone may read a message, it has enough noise by itself. The releases make the coordinator's
+// sum verifiable: anyone can check them against the signed hashes ([Commits]) and add them up. In
+// version 1, outcomes contain only the sum.
 func Publishes(st *study.Study, clients, size int) bool {
 	return Commits(st) && clients*size <= MaxPublished
 }
 
-// Fetched reports whether clients sign the hashes of releases that are too long to be part of an
-// outcome. Each reader of an outcome then fetches the releases one by one, by these hashes. See
-// [AddUp].
+// Fetched reports whether clients sign hashes of releases that are too long for an outcome. Readers
+// then fetch them one by one, by these hashes. See [AddUp].
 func Fetched(st *study.Study, clients, size int) bool {
 	return Commits(st) && !Publishes(st, clients, size)
 }
 
-// Commits reports whether clients sign the hash of each release before they encrypt the release for
-// the coordinator. They do so in studies in which anyone may read a release, because others may
-// then see its hash.
+// Commits reports whether clients sign the hash of each release before they encrypt it for the
+// coordinator. They do where anyone may read a release, because the hash does not hide it.
 func Commits(st *study.Study) bool {
 	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None
 }
 
-// CheckReleases returns a refusal unless releases contains one release for each of the given
-// number of answers, one after the other, and these releases add up to sum. The absolute value of
-// an element must be at most limit. name is the name of the outcome in the refusal.
+// CheckReleases returns a refusal unless releases contains a release for each answer, with elements
+// of at most limit, and they add up to sum. name is the outcome in the refusal.
 func CheckReleases(name string, releases, sum []int64, answers int, limit int64) error {
 	size := len(sum)
 	if len(releases) != answers*size {
@@ -67,8 +63,8 @@ func checkAdded(name string, added, sum []int64, answers int) error {
 // elementSize is the number of bytes of an element of a release.
 const elementSize = 8
 
-// WriteRelease writes the bytes of a release whose hash its client signs. An element is a signed
-// integer of 8 bytes, with the lowest byte first.
+// WriteRelease writes the bytes of a release that are hashed and signed. An element is a signed
+// integer of 8 bytes, lowest byte first.
 func WriteRelease(w io.Writer, release []int64) error {
 	b := bufio.NewWriter(w)
 	for _, n := range release {

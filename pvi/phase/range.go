@@ -11,8 +11,8 @@ type Ranged interface {
 	MaxTotal() int64
 }
 
-// RangeOf returns the bounds within which an element of a message must lie. They follow from the
-// mechanism m. In studies of version 1 the bounds are far wider than the noise requires.
+// RangeOf returns the bounds on an element of a message from the mechanism m. In version 1 they are
+// far wider than the noise requires.
 func RangeOf(st *study.Study, m Ranged, clients int) dpmech.Range {
 	if st.Version > 1 {
 		return m.Range()

@@ -15,11 +15,11 @@ import (
 type Roster struct {
 	Clients   []ClientID // sorted by name
 	Fewest    int        // U_min, the smallest number of answers for which a sum is opened
-	Colluders int        // t, the number of clients that may combine their knowledge; below Fewest
+	Colluders int        // t, the number of clients that may collude; below Fewest
 }
 
-// NewRoster returns the roster of a study. The clients may be in any order. It returns an error
-// if the study cannot run with these clients.
+// NewRoster returns the roster of a study, from clients in any order. It returns an error if the
+// study cannot run with them.
 func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 	r := Roster{Clients: slices.Sorted(slices.Values(clients)), Fewest: st.Federation.MinClients}
 	for i, id := range r.Clients {
@@ -51,7 +51,7 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 }
 
 // checkSecure returns an error if secure aggregation could not hide messages from the coordinator
-// and the given number of colluders, but at least one.
+// and max(1, colluders) clients.
 func (r Roster) checkSecure(colluders int) error {
 	m := len(r.Clients)
 	// least is the smallest number with 2·least − m − 1 ≥ max(1, colluders) and least ≥ colluders +
@@ -87,14 +87,14 @@ func (r Roster) checkDelta(st *study.Study) error {
 	return nil
 }
 
-// Digest returns the digest of the study and this roster, which every message contains. scale holds
-// the bounds of the columns that the scale phase found, or is nil.
+// Digest returns the digest of the study and this roster, for every message. scale holds the bounds
+// from the scale phase, or is nil.
 func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/protocol/v1")
 	h.Write(st.Digest[:])
 	for _, id := range r.Clients {
-		fmt.Fprintf(h, "%d:%s", len(id), id) // The length makes the encoding of the roster unique.
+		fmt.Fprintf(h, "%d:%s", len(id), id) // the length makes the encoding unique
 	}
 	for _, b := range scale {
 		// %x prints a float exactly, so different scales have different digests.
@@ -106,14 +106,13 @@ func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 // Index returns the index of a client in the roster, and whether the client is in it.
 func (r Roster) Index(id ClientID) (int, bool) { return slices.BinarySearch(r.Clients, id) }
 
-// Selects reports whether all clients in some are on the roster, in the order of the roster and
-// without repetition.
+// Selects reports whether some are clients of the roster, in its order and without repetition.
 func (r Roster) Selects(some []ClientID) bool { return InOrder(some, r.Clients) }
 
 // InOrder reports whether the first list is a subsequence of the second.
 func InOrder(some, all []ClientID) bool {
 	if len(some) == len(all) && len(all) > 0 && &some[0] == &all[0] {
-		return true // fast path: within one process, server and sites use the same slice
+		return true // within one process, server and sites use the same slice
 	}
 	for _, id := range some {
 		i := slices.Index(all, id)
@@ -137,7 +136,7 @@ func Missing(clients, answered []ClientID) []ClientID {
 }
 
 // CheckReplay returns a refusal if the participants are not clients of the plan, or if the sum is
-// larger than any sum of the participants' answers. A nil sum is not checked.
+// larger than their answers allow. A nil sum is not checked.
 func CheckReplay(participants, clients []ClientID, sum []int64, size int, within dpmech.Range) error {
 	for i, id := range participants {
 		if _, ok := slices.BinarySearch(clients, id); !ok || i > 0 && participants[i-1] >= id {

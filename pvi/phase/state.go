@@ -12,12 +12,12 @@ import (
 // StateVersion is the version of the JSON encoding of the states of servers and sites.
 const StateVersion = 1
 
-// StateFields is an upper bound on the number of elements of a state, not counting the lists
-// whose length depends on the study. A digest counts as 32 elements.
+// StateFields bounds the number of elements of a state without the lists whose length depends on
+// the study. A digest counts as 32.
 const StateFields = 256
 
-// NamesElements returns an upper bound on the number of commas in the JSON of a list of client
-// names, including the commas within names.
+// NamesElements bounds the number of commas in the JSON of client names, including those within
+// names.
 func NamesElements(names []ClientID) (n int) {
 	for _, id := range names {
 		n += 1 + strings.Count(string(id), ",")
@@ -25,10 +25,9 @@ func NamesElements(names []ClientID) (n int) {
 	return n
 }
 
-// DecodeState decodes the JSON of a state. It returns an error if the state has more than the given
-// number of elements, because a list of one-digit numbers takes several times as much memory as its
-// JSON. DecodeState counts commas instead of elements. A state of n elements has at most n commas,
-// besides the commas in names.
+// DecodeState decodes the JSON of a state. It first refuses a state with too many elements, because
+// a list of one-digit numbers takes several times as much memory as its JSON. It counts commas
+// instead, of which there are at most as many, besides those in names.
 func DecodeState(state []byte, into any, elements int) error {
 	if n := bytes.Count(state, []byte(",")); n > elements {
 		return fmt.Errorf("the state cannot be read: it has %d elements, and at most %d have a place in it", n, elements)
@@ -44,9 +43,9 @@ func DecodeState(state []byte, into any, elements int) error {
 	return nil
 }
 
-// CheckState returns an error if a saved state cannot be used: if its version is not
-// [StateVersion], or if its digest is not want. machine is the word for the digest in the error:
-// "protocol", "scaling" or "last round".
+// CheckState returns an error if a saved state has another version than [StateVersion], or another
+// digest than want. machine is the word for the digest in the error: "protocol", "scaling" or "last
+// round".
 func CheckState(version int, machine string, digest, want Digest) error {
 	if version != StateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, StateVersion)
@@ -57,8 +56,7 @@ func CheckState(version int, machine string, digest, want Digest) error {
 	return nil
 }
 
-// Within returns an error unless n is in the interval [low, high]. name is the name of the number
-// in the error.
+// Within returns an error unless n is in [low, high]. name is the number's name in the error.
 func Within(name string, n, low, high int) error {
 	if n < low || n > high {
 		return fmt.Errorf("%s: %d is not between %d and %d", name, n, low, high)

@@ -12,42 +12,40 @@ import (
 type Finding string
 
 const (
-	Found    Finding = "found"    // the noise is small compared to the column's spread
-	AtMost   Finding = "at most"  // the noise hides the spread: the records do not support narrower bounds
+	Found    Finding = "found"    // the noise is small compared to the spread
+	AtMost   Finding = "at most"  // the noise hides the spread, which may be smaller
 	Hidden   Finding = "hidden"   // the noise hides the number of records: the bounds do not change
 	Constant Finding = "constant" // the column hardly varies: the bounds do not change
 	Unopened Finding = "unopened" // the last pass had too few answers: the bounds do not change
 )
 
-// A Column describes the scale of a column after the passes so far. It is computed from opened
-// sums.
+// A Column describes the scale of a column after the passes so far.
 type Column struct {
 	Column  string       `json:"column"`
-	Mean    float64      `json:"mean"`   // mean, in the column's unit, of the values clamped to the bounds of the last pass
-	SD      float64      `json:"sd"`     // estimated sd of the clamped values; 0 if noise made the estimate of their variance negative
+	Mean    float64      `json:"mean"`   // mean of the clamped values, in the column's unit
+	SD      float64      `json:"sd"`     // estimated sd of the clamped values, or 0 if noise made the variance negative
 	Bounds  study.Bounds `json:"bounds"` // bounds that are mapped to [-1, 1]
 	Finding Finding      `json:"finding"`
 }
 
 const (
-	// narrowest is the smallest width of a scale, as a share of a column's public width. With a
-	// scale of this width, rounding still has no effect on values and sums.
+	// narrowest is the smallest width of a scale, relative to the public width. Rounding has no
+	// effect down to this width.
 	narrowest = 0x1p-20
 
 	// searched is the share of the values that a search tries to cover. The new bounds are three
-	// times as wide as the range of the covered values.
+	// times as wide as these values.
 	searched = 0.98
 
-	// surest is the largest share of the values that the range of a search may leave out because
-	// of the noise.
+	// surest is the largest share of the values that a search may miss because of the noise.
 	surest = 0.48
 )
 
-// A scale holds the bounds that the passes have found so far. All machines compute equal copies
-// from opened sums, because they round every addition, product, quotient and root by itself.
+// A scale holds the bounds so far. All machines compute equal copies, because they round every
+// operation by itself.
 type scale struct {
 	scaling *Scaling
-	passes  int // number of passes that have an outcome
+	passes  int // passes with an outcome
 	columns []Column
 }
 
@@ -76,8 +74,8 @@ func (c *scale) scaled() (*study.Study, error) {
 	return c.scaling.study.WithScale(c.bounds())
 }
 
-// follow updates the bounds with the sum of the next pass, of the given number of clients, or with
-// nil for a void pass.
+// follow updates the bounds with the sum of the next pass, or with nil for a void one. clients is
+// the number of answers.
 func (c *scale) follow(sum []int64, clients int) {
 	c.passes++
 	if sum == nil {
@@ -85,8 +83,7 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 	s := c.scaling
 	step := s.step(c.passes)
-	// Without a mechanism, noise is the largest error of the sum that rounding to the lattice can
-	// cause.
+	// Without a mechanism, noise is the largest error from rounding to the lattice.
 	noise := float64(clients) * step.lattice.Step()
 	if step.mechanism != nil {
 		noise = step.lattice.Float(step.mechanism.ShareSigma()) * math.Sqrt(float64(clients))
@@ -116,7 +113,7 @@ func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))
 		if !(2*doubt <= surest*count) {
-			return // wider ranges have larger errors, so they would not be accepted either
+			return // wider ranges have larger errors
 		}
 		most, at := math.Inf(-1), 0
 		for i := range len(counts) - width + 1 {
@@ -144,7 +141,7 @@ func (c *Column) search(counts []float64, count, noise, least float64) {
 }
 
 // measure computes the final bounds of column k: mean ± the study's number of sds, widened by the
-// possible error due to noise, within the present bounds. The bounds stay if noise hides the number
+// possible error from noise, within the present bounds. The bounds stay if noise hides the number
 // of records (Hidden), or if the column hardly varies (Constant).
 func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	column, now := &c.columns[k], c.columns[k].Bounds
@@ -154,8 +151,8 @@ func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	}
 	mean := min(max(sums[0]/count, -1), 1)
 	variance := sums[1]/count - float64(mean*mean)
-	slack := 2 * math.Sqrt2 * noise / count          // two sds of the noise in mean and mean square, including the noise of the count
-	doubt := slack + float64(2*slack*math.Abs(mean)) // possible error of the variance due to noise
+	slack := 2 * math.Sqrt2 * noise / count          // two sds of the noise in mean and mean square
+	doubt := slack + float64(2*slack*math.Abs(mean)) // possible error of the variance
 	spread := math.Sqrt(max(variance, 0) + doubt)    // largest sd that the noisy sums allow
 	half, middle := (now.High-now.Low)/2, middleOf(now)
 	reach := float64(c.scaling.study.Standardisation.SDs*spread) + slack

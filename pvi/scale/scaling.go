@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Scaling describes the passes that find the scale of a study's columns before its first round.
-// It is immutable. [Server] and [Site] are its state machines.
+// A Scaling describes the passes that find the scale of a study's columns. It is immutable.
+// [Server] and [Site] are its state machines.
 //
 // # The releases
 //
@@ -40,33 +40,32 @@ import (
 // If the unit is the person, a client adds up the vectors of all rows of a person that it uses. If
 // it uses at most r rows, the norms are r times the norms of a record (see [dpmech.Config]).
 //
-// Adding, removing or zeroing a record or client changes the sum by at most this norm. Replacing a
-// record or client changes the sum by at most twice this norm. The passes are Gaussian releases.
-// Each pass depends on the releases before it, and all passes compose with the rounds of the
-// study.
+// Adding, removing or zeroing a record or client changes the sum by at most this norm, and
+// replacing one by at most twice as much. The passes are Gaussian releases, which compose with each
+// other and with the rounds.
 type Scaling struct {
 	study  *study.Study
 	roster phase.Roster
 	digest phase.Digest
 
-	search  step // step that describes the releases of all passes but the last
+	search  step // all passes but the last
 	moments step
 }
 
 type step struct {
-	perColumn int                 // number of elements of a release that belong to one column
-	bound     float64             // upper bound on the squared norm of a record's contribution for one column
+	perColumn int                 // elements of a release for one column
+	bound     float64             // bound on the squared norm of a record's contribution for one column
 	size      int                 // number of elements of a release
-	mechanism *dpmech.GaussianSum // mechanism of the pass; nil if the privacy unit is none
+	mechanism *dpmech.GaussianSum // nil if the privacy unit is none
 	lattice   dpmech.Lattice
-	within    dpmech.Range // bound on the elements of releases and of their sums
+	within    dpmech.Range // bound on elements of releases and sums
 }
 
 // bins is the number of equal parts of a column's bounds in which values are counted.
 const bins = 64
 
-// New returns the scaling of a study. clients must name each client once. New returns an error for
-// a study without a private standardisation.
+// New returns the scaling of a study, which must have a private standardisation. clients must name
+// each client once.
 func New(st *study.Study, clients []phase.ClientID) (*Scaling, error) {
 	roster, err := phase.NewRoster(st, clients)
 	if err == nil && st.Standardisation == nil {
@@ -82,8 +81,7 @@ func New(st *study.Study, clients []phase.ClientID) (*Scaling, error) {
 	return s, nil
 }
 
-// Derive does the same as [New] for a roster that was already checked. The study must have a
-// private standardisation.
+// Derive is [New] for a roster that was already checked.
 func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/scaling/v1")
@@ -141,8 +139,7 @@ func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 		cfg.Shares = s.roster.Fewest - s.roster.Colluders
 	}
 	if cfg.NoiseMultiplier == 0 {
-		// The cost of all passes together is the scale phase's share of the μ² of the study's
-		// target.
+		// All passes together cost the scale phase's share of the μ² of the study's target.
 		mu := accountant.GaussianMu(privacy.Epsilon, privacy.Delta)
 		passes := s.Passes() * s.study.MessagesOfPerson(len(s.roster.Clients))
 		each := mu * math.Sqrt(s.study.Standardisation.Share/float64(passes))
@@ -159,8 +156,8 @@ func (s *Scaling) step(n int) *step {
 	return &s.moments
 }
 
-// first returns the index of the first column's elements in a release. With records as the unit,
-// element 0 is their number.
+// first returns the index of the first column's elements. With records as the unit, element 0 is
+// their number.
 func (s *Scaling) first() int {
 	if s.study.Privacy.Unit == study.Client {
 		return 0
@@ -170,12 +167,11 @@ func (s *Scaling) first() int {
 
 func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
 
-// Size returns the number of elements of a release, and of the sum of an outcome, in pass number
-// n, counted from 1.
+// Size returns the number of elements of a release in pass n, counted from 1.
 func (s *Scaling) Size(n int) int { return s.step(n).size }
 
-// ReleasesSize returns the number of elements of the releases in an outcome of pass number n with
-// all clients, or 0 if outcomes have no releases. See [phase.Publishes].
+// ReleasesSize returns the number of elements of all clients' releases in pass n, or 0 if outcomes
+// have none. See [phase.Publishes].
 func (s *Scaling) ReleasesSize(n int) int {
 	if !phase.Publishes(s.study, len(s.roster.Clients), s.Size(n)) {
 		return 0
@@ -183,8 +179,8 @@ func (s *Scaling) ReleasesSize(n int) int {
 	return len(s.roster.Clients) * s.Size(n)
 }
 
-// Fetched reports whether each reader of the outcome of pass number n fetches the releases, because
-// they are too long to be part of the outcome. See [phase.Fetched].
+// Fetched reports whether readers fetch the releases of pass n separately because they are too long
+// for the outcome. See [phase.Fetched].
 func (s *Scaling) Fetched(n int) bool {
 	return phase.Fetched(s.study, len(s.roster.Clients), s.Size(n))
 }
@@ -200,7 +196,7 @@ func (s *Scaling) checkReleases(o *Outcome) error {
 	return phase.CheckReleases(fmt.Sprintf("pass %d", o.Number), o.Releases, o.Sum, len(o.Participants), s.Limit(o.Number))
 }
 
-// Limit returns the largest absolute value of an element of one release, in pass number n.
+// Limit returns the largest absolute value of an element of a release in pass n.
 func (s *Scaling) Limit(n int) int64 { return s.step(n).within.Of(1) }
 
 // Passes returns the number of passes. Every client makes one release in each pass.
@@ -215,8 +211,7 @@ func (s *Scaling) Study() *study.Study { return s.study }
 // Roster returns the clients, sorted by name. The slice is not a copy.
 func (s *Scaling) Roster() []phase.ClientID { return s.roster.Clients }
 
-// Mechanism returns the mechanism that hides a record or a client in pass number n, counted from
-// 1. It returns nil if the study has no privacy guarantee.
+// Mechanism returns the mechanism of pass n, counted from 1, or nil without a privacy guarantee.
 func (s *Scaling) Mechanism(n int) *dpmech.GaussianSum { return s.step(n).mechanism }
 
 // EventFor returns the cost of all passes under an adjacency. shares is the number of noise shares

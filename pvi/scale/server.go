@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server adds up the releases of clients to find the scale of columns. For each pass the caller
-// calls Next, then Collect for each answer, and Close if answers are missing. The caller delivers
-// every outcome to every client.
+// A Server adds up releases to find the scale of columns. For each pass the caller calls Next, then
+// Collect for each answer, and Close if answers are missing. It delivers every outcome to every
+// client.
 type Server struct {
 	scaling *Scaling
 	scale   *scale
@@ -19,7 +19,7 @@ type Server struct {
 type pass struct {
 	Answered []phase.ClientID // clients that have answered, sorted by name
 	Sum      []int64
-	Releases []int64 `json:",omitempty"` // releases of the clients in Answered, if the study publishes releases
+	Releases []int64 `json:",omitempty"` // releases of the clients in Answered, if published
 }
 
 // NewServer returns a server whose bounds are the public bounds.
@@ -27,8 +27,7 @@ func NewServer(s *Scaling) *Server {
 	return &Server{scaling: s, scale: newScale(s)}
 }
 
-// Next returns the plan of the next pass. It returns false if answers are missing or all passes
-// are done.
+// Next returns the plan of the next pass, or false if answers are missing or all passes are done.
 func (s *Server) Next() (Plan, bool) {
 	if s.open != nil || s.Done() {
 		return Plan{}, false
@@ -39,8 +38,7 @@ func (s *Server) Next() (Plan, bool) {
 }
 
 // Collect adds a release to the sum. It returns the outcome if this was the last missing answer,
-// and nil otherwise. For an invalid release it returns an error that is [phase.Refused], and
-// changes nothing.
+// and otherwise nil. For an invalid release the error is [phase.Refused], and nothing changes.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	c := s.scaling
 	if r.Scaling != c.digest {
@@ -85,8 +83,8 @@ func (s *step) checkSum(sum []int64, answers int) error {
 	return nil
 }
 
-// Close ends the open pass without the missing answers. If there are fewer answers than U_min, the
-// smallest number for which a sum is opened, the pass is void, and the bounds do not change.
+// Close ends the open pass without the missing answers. It is void with fewer than U_min, the
+// smallest number for which a sum is opened.
 func (s *Server) Close() (*Outcome, error) {
 	if s.open == nil {
 		return nil, phase.Refuse("no pass is open")
@@ -115,7 +113,7 @@ func (s *Server) Waiting() []phase.ClientID {
 // Done reports whether every pass has an outcome.
 func (s *Server) Done() bool { return s.scale.passes == s.scaling.Passes() }
 
-// Columns returns the scale of each column after the passes so far. The slice is not a copy.
+// Columns returns the scale of each column so far. The slice is not a copy.
 func (s *Server) Columns() []Column { return s.scale.columns }
 
 // Scaled returns the study with the scale that was found. Every pass must have an outcome.
@@ -124,9 +122,8 @@ func (s *Server) Scaled() (*study.Study, error) { return s.scale.scaled() }
 // Outcomes returns the number of passes that have an outcome.
 func (s *Server) Outcomes() int { return s.scale.passes }
 
-// Replay ends the open pass with the sum of o, which is an outcome from a transcript. It returns
-// the outcome that the server computes from that sum. If the result differs from o, the
-// transcript is wrong.
+// Replay ends the open pass with the sum of o, an outcome from a transcript, and returns the
+// outcome that the server computes. If that differs from o, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if s.open == nil || o.Number != s.scale.passes+1 {
 		return nil, phase.Refuse("pass %d is not open", o.Number)

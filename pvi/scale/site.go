@@ -16,23 +16,23 @@ import (
 // A Site owns one client's records in the scale phase. It answers plans and computes the bounds
 // from the outcomes.
 //
-// A release changes the site's state. The caller must save the state before it sends a byte of
-// the release. If the release is lost, the caller must send the same bytes again.
+// A release changes the site's state. The caller must save the state before it sends a byte of the
+// release. A lost release must be sent again byte for byte.
 type Site struct {
 	scaling *Scaling
 	id      phase.ClientID
 	records *shard.Records
 
 	scale    *scale
-	answered int          // number of the last pass that the client answered
-	sent     phase.Digest // hash of the client's release in the last pass that the client answered, if the study publishes releases
+	answered int          // last pass that the client answered
+	sent     phase.Digest // hash of its release, if published
 
-	row   []float64 // contribution of one record, reused for each record
+	row   []float64 // contribution of one record
 	noise dpmech.Noise
 }
 
-// NewSite returns the site of a client before the first pass, with the public bounds. A client may
-// have any number of records, including zero.
+// NewSite returns the site of a client before the first pass. A client may have any number of
+// records.
 func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, error) {
 	if _, ok := s.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
@@ -67,8 +67,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// Check returns the error that Propose would return for the plan, or nil. It does not answer the
-// plan.
+// Check returns the error with which Propose would refuse the plan, or nil.
 func (s *Site) Check(plan *Plan) error {
 	c := s.scaling
 	switch {
@@ -105,8 +104,8 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	}
 }
 
-// contribution returns what record i adds to the sum. If a value is not finite or the computation
-// panics, it has a NaN and must not be added. The slice is valid until the next call.
+// contribution returns a record's contribution to the sum. It has a NaN and must not be added if a
+// value is not finite or the computation panics. The slice is valid until the next call.
 func (s *Site) contribution(i int, step *step) []float64 {
 	if guard.Run(func() { s.contribute(i, step) }) != nil {
 		s.row[0] = math.NaN()
@@ -143,7 +142,7 @@ func mark(counts []float64, z float64) {
 	counts[min(bin, len(counts)-1)] = 1
 }
 
-// total returns the sum of all contributions. One that is not finite counts as zero.
+// total returns the sum of all contributions that are finite.
 func (s *Site) total(step *step) []float64 {
 	sum := make([]float64, step.size)
 	for i := range s.records.Len() {
@@ -156,8 +155,8 @@ func (s *Site) total(step *step) []float64 {
 	return sum
 }
 
-// saturated returns the sum of all contributions, clamped to the range of a message, in which
-// federation.max_records contributions of at most 1 fit.
+// saturated returns the sum of all contributions, clamped to federation.max_records, for which a
+// message has room.
 func (s *Site) saturated(step *step) []float64 {
 	sum, most := s.total(step), float64(s.scaling.study.Federation.MaxRecords)
 	for j, x := range sum {
@@ -175,8 +174,8 @@ func (s *Site) average(step *step) []float64 {
 	return mean
 }
 
-// Settle applies an outcome. It must be called for every outcome, in the order of the passes. If
-// the outcome contradicts the site's state, the error is [phase.Refused], and the client must stop.
+// Settle applies an outcome. It must be called for every outcome, in order. If the outcome
+// contradicts the site's state, the error is [phase.Refused], and the client must stop.
 func (s *Site) Settle(o *Outcome) error {
 	c := s.scaling
 	if o.Scaling != c.digest {
@@ -220,17 +219,16 @@ func (s *Site) Settle(o *Outcome) error {
 // Scaled returns the study with the scale that was found. Every pass must have an outcome.
 func (s *Site) Scaled() (*study.Study, error) { return s.scale.scaled() }
 
-// Columns returns the scale of each column after the passes so far. The slice is not a copy.
+// Columns returns the scale of each column so far. The slice is not a copy.
 func (s *Site) Columns() []Column { return s.scale.columns }
 
-// Followed returns the number of passes whose outcome the site has applied.
+// Followed returns the number of outcomes that the site has applied.
 func (s *Site) Followed() int { return s.scale.passes }
 
 // Foretell returns the plan of the next pass, computed from the outcomes before it.
 func (s *Site) Foretell() Plan { return Plan{s.scaling.digest, s.scale.passes + 1, s.scale.bounds()} }
 
-// ForetellOutcome returns the outcome of the next pass if the given participants answered and the
-// given sum was opened.
+// ForetellOutcome returns the outcome of the next pass for the given answers and opened sum.
 func (s *Site) ForetellOutcome(participants []phase.ClientID, sum []int64) Outcome {
 	return Outcome{Scaling: s.scaling.digest, Number: s.scale.passes + 1, Verdict: phase.Accepted, Participants: participants, Sum: sum}
 }

@@ -64,7 +64,7 @@ type siteState struct {
 	Columns  []Column
 	Passes   int
 	Answered int
-	Sent     *phase.Digest `json:",omitempty"` // hash of the last release, if the study publishes releases
+	Sent     *phase.Digest `json:",omitempty"` // hash of the last release, if published
 }
 
 // MarshalBinary returns the site's state.

@@ -1,6 +1,5 @@
-// Package wire encodes and decodes the messages of [fedpvi/pvi] in binary form: plans, releases and
-// outcomes. Coordinator and clients send messages in this form, and transcripts store messages in
-// the same form.
+// Package wire encodes and decodes the messages of [fedpvi/pvi] in binary form, in which they are
+// sent and stored: plans, releases and outcomes.
 //
 // # Form
 //
@@ -10,7 +9,6 @@
 // is preceded by its length in four bytes, and a name by its number of bytes in four bytes. An
 // empty list is read as nil.
 //
-// A message has exactly one encoding: encoding a decoded message gives the same bytes. The reader
-// checks [Limits] before it allocates anything. It does not check that a message makes sense in its
-// study. The state machines of [fedpvi/pvi] do that.
+// A message has exactly one encoding. The reader checks [Limits] before it allocates anything. It
+// does not check that a message makes sense in its study.
 package wire

@@ -38,7 +38,7 @@ var names = map[Kind]string{
 // String returns the name of the kind in words.
 func (k Kind) String() string { return names[k] }
 
-// Limits are upper bounds on the sizes in a message. A reader refuses larger messages.
+// Limits are upper bounds on the sizes in a message.
 type Limits struct {
 	Elements int // largest length of a list of numbers
 	Clients  int // largest length of a list of names
@@ -52,7 +52,7 @@ const (
 	wideSize   = 16
 )
 
-// verdicts maps the byte that encodes a verdict to the verdict. Byte 0 encodes none.
+// verdicts maps bytes to verdicts. Byte 0 encodes none.
 var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
 
 func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }
@@ -126,11 +126,11 @@ func appendVerdict(b []byte, v pvi.Verdict) []byte {
 	return append(b, 0)
 }
 
-// A reader decodes a message. After a read has failed, all later reads fail.
+// A reader decodes a message. After a failed read all later reads fail.
 type reader struct {
 	rest   []byte
 	limits Limits
-	why    string // reason of the first failure; empty if no read has failed
+	why    string // reason of the first failure, or ""
 }
 
 // open checks the version and kind of a message, and returns a reader for its fields.
@@ -176,8 +176,8 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// listOf reads a list, each element with read from size bytes. It returns nil for an empty list and
-// after a failed read.
+// listOf reads a list with elements of size bytes. It returns nil for an empty list and after a
+// failed read.
 func listOf[E any](r *reader, size int, read func(b []byte) E) []E {
 	n := r.length(r.limits.Elements)
 	if n > len(r.rest)/size {
@@ -195,7 +195,7 @@ func listOf[E any](r *reader, size int, read func(b []byte) E) []E {
 	return v
 }
 
-// length reads the length of a list. If it is larger than most, the read fails.
+// length reads the length of a list, which must be at most most.
 func (r *reader) length(most int) int {
 	b := r.take(lengthSize)
 	if b == nil {
@@ -250,7 +250,6 @@ func (r *reader) bounds() []study.Bounds {
 	return listOf(r, 2*numberSize, func(b []byte) study.Bounds { return study.Bounds{Low: r.real(b), High: r.real(b[8:])} })
 }
 
-// appendReleases ends the encoding of an outcome with the releases, if it has any.
 func appendReleases(b []byte, v []int64) []byte {
 	if v == nil {
 		return b
@@ -258,7 +257,7 @@ func appendReleases(b []byte, v []int64) []byte {
 	return appendInts(b, v)
 }
 
-// releases returns the releases at the end of a message, or nil if no bytes are left.
+// releases returns the releases at the end of a message, or nil if there are none.
 func (r *reader) releases() []int64 {
 	if len(r.rest) == 0 {
 		return nil

@@ -11,13 +11,13 @@ import (
 // AppendPlan appends a plan to b.
 func AppendPlan(b []byte, m *pvi.Plan) []byte {
 	size := headSize + len(m.Protocol) + numberSize + 3*lengthSize + wideSize*len(m.Lambda) + numberSize*len(m.Centre)
-	b = slices.Grow(b, size+namesSize(m.Participants)) // grow b once, because λ may be long
+	b = slices.Grow(b, size+namesSize(m.Participants)) // λ may be long
 	b = appendInt(append(begin(b, Plan), m.Protocol[:]...), m.Number)
 	return appendNames(appendInts(appendWides(b, m.Lambda), m.Centre), m.Participants)
 }
 
-// ReadPlan reads a plan. If the bytes are not a plan, the error is [pvi.Refused]. The other Read
-// functions return the same error for bytes that they cannot read.
+// ReadPlan reads a plan. Like the other Read functions, it returns [pvi.Refused] for bytes that it
+// cannot read.
 func ReadPlan(b []byte, l Limits) (*pvi.Plan, error) {
 	r := open(b, Plan, l)
 	m := &pvi.Plan{Protocol: r.digest(), Number: r.int(), Lambda: r.wides(), Centre: r.ints(), Participants: r.names()}
@@ -136,7 +136,7 @@ func ReadOneStepOutcome(b []byte, l Limits) (*lastround.Outcome, error) {
 	return checked(m, r, OneStepOutcome)
 }
 
-// checked returns m, which r has decoded, or an error if r failed or bytes are left.
+// checked returns m, or an error if r failed or bytes are left.
 func checked[M any](m *M, r *reader, k Kind) (*M, error) {
 	if err := r.done(k); err != nil {
 		return nil, err

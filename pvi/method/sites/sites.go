@@ -16,20 +16,19 @@ import (
 
 // These constants are the defaults for settings that a study does not give.
 const (
-	// passes is the default number of a client's passes over its records in the whole study, for
-	// studies in which a step moves one coordinate. If a step moves several coordinates, passes is
-	// multiplied by their number.
+	// passes is the default number of a client's passes over its records in the whole study, times
+	// the number of coordinates that a step moves.
 	passes        = 20
 	leastSteps    = 2   // smallest number of steps of a round
 	clipSites     = 0.7 // default clip, relative to the norm of a typical site
-	clipIntact    = 1.7 // default clip, relative to the norm of a typical site, if the study reports noise-aware intervals; these intervals do not account for clipping
-	reseatedShare = 2   // the clusters of a mixture may be moved during the first 1/reseatedShare of the steps
-	siteCost      = 10  // time to compute a site, relative to the time to compute a gradient
+	clipIntact    = 1.7 // the same for noise-aware intervals, which do not account for clipping
+	reseatedShare = 2   // clusters may be moved in the first 1/reseatedShare of the steps
+	siteCost      = 10  // time to compute a site, relative to a gradient
 )
 
-// reached limits how far noise may move a coefficient without information, in sds of its prior. On
-// Abalone and Adult with seeds 101 and up, 1 makes the steps too short on one data set, and 5 makes
-// the noise too costly on the other.
+// reached limits how far noise may move a coefficient without information, in prior sds. On Abalone
+// and Adult with seeds 101 and up, 1 makes the steps too short on one data set, and 5 makes the
+// noise too costly on the other.
 const reached = 2
 
 // A Method is the method whose clients release noisy sums of sites.
@@ -39,8 +38,7 @@ type Method struct {
 	options ep.SEPOptions
 }
 
-// New returns a [method.Draft] of the study's method, which makes the method once the noise
-// multiplier is known.
+// New returns a [method.Draft] of the study's method.
 func New(s *method.Setting) (method.Draft, error) {
 	d, err := derive(s)
 	if err != nil {
@@ -159,18 +157,17 @@ func overlap(s *method.Setting) float64 {
 	return float64(s.Model.Touched())
 }
 
-// glides reports whether the mean of q moves with momentum and is averaged over steps: several
-// coordinates move in the same step, the model is a regression, which has one mode, and there is
-// one round, so that no other client's factor changes in between.
+// glides reports whether the mean of q moves with momentum and is averaged over steps. This is so
+// if a step moves several coordinates, if the model is a regression, which has one mode, and if
+// there is one round, so that no other client's factor changes in between.
 func glides(s *method.Setting) bool {
 	family := s.Study.Model.Family
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
 }
 
-// Overlap returns an upper bound on the number of coordinates of θ on which one record depends.
-// Each cluster of a mixture is counted separately. A step moves each of these coordinates as if the
-// others were fixed. If the covariance of q is full, a step moves all coordinates jointly, and
-// Overlap returns 1.
+// Overlap returns an upper bound on the number of coordinates of θ on which one record depends,
+// counting clusters separately. A step moves each as if the others were fixed. With a full
+// covariance, a step moves all jointly, and Overlap returns 1.
 func (m *Method) Overlap() float64 { return m.options.Overlap }
 
 // Glides reports whether the mean of a client's q moves with momentum and is averaged over steps.
@@ -191,7 +188,7 @@ func startMean(s *method.Setting) ([]float64, error) {
 	return nil, nil
 }
 
-// drawnStart returns a draw from the prior, which follows from the protocol's digest.
+// drawnStart returns a draw from the prior with public random numbers.
 func drawnStart(s *method.Setting) []float64 {
 	at := make([]float64, s.Model.Dim())
 	dpmech.FillPublicNormal(at, "start of expectation propagation", s.Digest, 0)
@@ -240,9 +237,8 @@ func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.AveragedNoise()) }
 
-// AveragedNoise implements [method.Stepped]. A client's factor consists of a precision and a
-// precision times mean, in coordinates centred at the mean of q. AveragedNoise returns the sd of
-// the noise in one element of the precision times mean, averaged over the steps.
+// AveragedNoise implements [method.Stepped]. It returns the sd of the noise in one element of the
+// factor's precision times mean, around the mean of q, averaged over the steps.
 func (m *Method) AveragedNoise() float64 {
 	return m.Noise().SD / m.Steps().Rate * math.Sqrt(m.options.MeanNoiseLeft(m.Steps().Total))
 }
@@ -273,7 +269,7 @@ func (m *Method) NewSolverClient(s solver.Solver) method.Client {
 	return steps.NewClient(m, m.Base, s)
 }
 
-// A published method visits the records in random order and claims the cost of steps that draw one
+// A published method visits the records in random order, but claims the cost of steps that draw one
 // record each, which is too small.
 type published struct {
 	*Method

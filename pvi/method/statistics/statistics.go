@@ -1,8 +1,7 @@
-// Package statistics implements the method for conjugate models whose privacy unit is the record. A
-// client releases the noisy sum of its records' clipped statistics, once in a study
-// (solver.ClippedAnalytical). The client computes every factor that it sends from this release
-// alone, so its messages reveal no more about the records than the release. If [study.Published] is
-// set, the client releases new statistics in every round.
+// Package statistics is the method for conjugate models whose privacy unit is the record. A client
+// releases the noisy sum of its records' clipped statistics once in a study
+// ([fedpvi/pvi/solver.ClippedAnalytical]), and computes every factor from it. With
+// [study.Published], it releases new statistics in every round.
 package statistics
 
 import (
@@ -24,8 +23,7 @@ type Method struct {
 	anew bool // whether clients release new statistics in every round
 }
 
-// New returns a [method.Draft] of the study's method, which makes the method once the noise
-// multiplier is known.
+// New returns a [method.Draft] of the study's method.
 func New(s *method.Setting) (method.Draft, error) {
 	anew, releases := s.Study.Inference.Factors == study.Published, 1
 	if anew {
@@ -50,9 +48,8 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// clip returns the clip of a record's statistics. If the study gives a clip C, it returns C/k,
-// where k is the largest number of rows of a person. Otherwise it returns half of the public bound
-// on the norm of the statistics.
+// clip returns the clip of a record's statistics: the study's clip divided by the largest number of
+// rows of a person, or half of the public bound on the norm.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c / float64(s.Study.Privacy.Rows())
@@ -91,10 +88,9 @@ type client struct {
 	method *Method
 }
 
-// Release implements [method.Client]. It always returns false for drawn, so the client may answer a
-// task again. A second answer needs no new noise: it is computed from the statistics that the
-// solver has kept. If every answer releases new statistics, the second answer is counted as another
-// release.
+// Release implements [method.Client]. drawn is always false, because a second answer to a task
+// needs no new noise: it uses the statistics that the solver has kept. If every answer releases new
+// statistics, a second answer is counted as another release.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	change, err := c.Propose(t, src, &c.Charged)
 	if err != nil {

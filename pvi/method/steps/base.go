@@ -12,20 +12,18 @@ import (
 // Most is the largest number of noisy sums that a client may release.
 const Most = 10_000_000
 
-// LeastClip and MostClip are the limits of the clip. Within these limits, there is a lattice for
-// every noise multiplier.
+// LeastClip and MostClip limit the clip, so that there is a lattice for every noise multiplier.
 const LeastClip, MostClip = 1e-50, 1e50
 
-// SampledRate is the default sampling rate of batches that do not contain all records.
+// SampledRate is the default sampling rate, unless batches contain all records.
 const SampledRate = 0.1
 
-// Affordable is the number of products of a record and a coordinate of θ that a client can compute
-// within a few minutes on one core. If a study with batches of all records needs more products,
-// its batches are random samples by default.
+// Affordable is the number of products of a record and a coordinate of θ that one core computes
+// within a few minutes. Studies that need more sample their batches by default.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of each round. It is at least minimum, and large enough that
-// all rounds together have at least total steps.
+// OfRound returns the number of steps of each round, at least minimum, so that all rounds together
+// have at least total.
 func OfRound(rounds, total, minimum int) int {
 	return max(minimum, (total+rounds-1)/rounds)
 }
@@ -35,20 +33,18 @@ type Config struct {
 	Steps *method.Steps
 	Dim   int // length of the vector that a record contributes
 
-	// Releases is the number of clients whose noisy vectors are added up in one published sum.
+	// Releases is the number of clients whose vectors are added up in one published sum.
 	Releases int
 
-	// Records is the number of records for which the method computes its cost. It is the largest
-	// number of records of a client if the number is private, and the nominal number if batches
-	// have a fixed size.
+	// Records is the number of records for which the cost is computed: the largest of a client if
+	// the number is private, and the nominal number if batches have a fixed size.
 	Records int
 
 	// Sampling returns how a client with the given number of records draws batches.
 	Sampling func(records int) dpmech.Sampling
 }
 
-// A Base holds the mechanism of a method whose clients take private steps, and computes the
-// method's cost.
+// A Base holds the mechanism of a method whose clients take private steps, and computes its cost.
 type Base struct {
 	*method.Setting
 	method.Sending
@@ -64,9 +60,9 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	return b, err
 }
 
-// by returns the mechanism for batches that are drawn from the given number of records. If the
-// study protects persons, records is their number, and rows holds the first row of each, followed
-// by the number of rows.
+// by returns the mechanism for batches drawn from the given number of records. If the study
+// protects persons, records is their number, and rows holds the first row of each and the number of
+// rows.
 func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,
@@ -77,9 +73,8 @@ func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplie
 }
 
 // terms returns the number of vectors for which a release must have room: the size of the largest
-// batch of b.sampled if the releases of several clients are added up, whose range is then public.
-// Otherwise, and while b.sampled is being made, it is 0, which stands for the largest batch of the
-// client.
+// batch of b.sampled if the releases of several clients are added up, because their range is then
+// public. Otherwise, and while b.sampled is being made, 0 stands for the client's largest batch.
 func (b *Base) terms() int {
 	if b.config.Releases == 1 || b.sampled == nil {
 		return 0
@@ -87,14 +82,12 @@ func (b *Base) terms() int {
 	return b.sampled.MaxBatch()
 }
 
-// For returns the mechanism of a client with the given records. Only the sizes of the batches
-// depend on the records.
+// For returns the mechanism of a client. Only the sizes of batches depend on the records.
 func (b *Base) For(s *shard.Shard) (*dpmech.SampledSum, error) {
 	return b.Drawing(b.config.Sampling(s.Units()), s)
 }
 
-// Drawing returns the mechanism of a client with the given records, for batches that are drawn by
-// the given sampling.
+// Drawing returns the mechanism of a client for batches drawn by the given sampling.
 func (b *Base) Drawing(sampling dpmech.Sampling, s *shard.Shard) (*dpmech.SampledSum, error) {
 	return b.by(sampling, s.Units(), s.Rows(), b.sampled.NoiseMultiplier())
 }
@@ -102,8 +95,7 @@ func (b *Base) Drawing(sampling dpmech.Sampling, s *shard.Shard) (*dpmech.Sample
 // Sampling returns how a client with the given number of records draws batches.
 func (b *Base) Sampling(records int) dpmech.Sampling { return b.config.Sampling(records) }
 
-// Claimed returns the mechanism with the sampling that a publication assumes in its privacy
-// claim.
+// Claimed returns the mechanism with the sampling of a publication's privacy claim.
 func (b *Base) Claimed(sampling dpmech.Sampling) (*dpmech.SampledSum, error) {
 	return b.by(sampling, b.config.Records, nil, b.sampled.NoiseMultiplier())
 }
@@ -114,8 +106,7 @@ func (b *Base) Steps() *method.Steps { return b.config.Steps }
 // Sampled implements [method.Stepped].
 func (b *Base) Sampled() *dpmech.SampledSum { return b.sampled }
 
-// Start implements [method.Stepped]. It returns false, because clients do not start from
-// statistics.
+// Start implements [method.Stepped]. There are no starting statistics.
 func (b *Base) Start() (*dpmech.GaussianSum, bool) { return nil, false }
 
 // Noise implements [method.Method].
@@ -134,9 +125,8 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return EventOf(b.sampled, shares, adjacency, releases)
 }
 
-// EventOf returns the cost of the first releases of the mechanism m, where releases is their
-// number. If the batches of a whole epoch are drawn at once, the first step of an epoch is charged
-// for the whole epoch.
+// EventOf returns the cost of the first releases of m. If the batches of a whole epoch are drawn at
+// once, its first step is charged for all.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)
@@ -155,8 +145,8 @@ func (b *Base) Increment(shares int, adjacency accountant.Adjacency, from, to in
 	return accountant.Repeated{Event: step, Times: to - from}, err
 }
 
-// Adjacencies implements [method.Method]. For random allocation it returns one adjacency, because
-// no separate bound on the cost under replacement of a record is known.
+// Adjacencies implements [method.Method]. For random allocation there is only one, because no
+// separate bound on the cost of replacing a record is known.
 func (b *Base) Adjacencies() []accountant.Adjacency {
 	if b.config.Steps.Epoch > 1 {
 		return []accountant.Adjacency{b.Study.Privacy.Adjacency}
@@ -165,7 +155,7 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 }
 
 // NewForecast returns the forecast for a study. averaged is the sd of a client's noise, averaged
-// over all steps. The clip applies to the gradients of all draws of θ together.
+// over all steps. The clip is for the gradients at all draws of θ together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))

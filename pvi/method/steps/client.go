@@ -9,8 +9,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Client is the client's half of a method in which a client takes private steps and sends the
-// factor that it computes from them.
+// A Client takes private steps and sends the factor computed from them.
 type Client struct {
 	*method.Refiner
 	of   method.Stepped
@@ -35,13 +34,12 @@ func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return drawn, c.SendFactor(dst, change, m)
 }
 
-// shorten scales down the change of a factor of d coordinates so that no element exceeds room, the
-// largest value that fits into a message. With much noise, the steps may end at a mean or a
-// precision that does not fit. If the precision is diagonal, shorten multiplies the natural
-// parameters of each coordinate that does not fit by a number below 1. The new factor then lies
-// between the present and the proposed factor, and is proper if both are proper. If the precision
-// is full, shorten multiplies all natural parameters by one number. The shortened change depends on
-// the records only through the releases.
+// shorten scales down the change of a factor of d coordinates to elements of at most room, the
+// largest value that fits into a message. With much noise, the steps may end at values that do not
+// fit. In a diagonal family the natural parameters of each coordinate are multiplied by a number
+// below 1, so the new factor lies between the present and the proposed one, and is proper if both
+// are. Otherwise all are multiplied by one number. The result depends on the records only through
+// the releases.
 func shorten(change []float64, room float64, d int, diagonal bool) {
 	if !diagonal {
 		shortenAll(change, room)

@@ -12,48 +12,45 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Defaults for settings that a study does not give, from simulations on Adult, Abalone and breast
-// cancer data with ε from 0.3 to 4. Neighbouring values were equally good.
+// Defaults from simulations on Adult, Abalone and breast cancer data with ε from 0.3 to 4.
+// Neighbouring values were equally good.
 const (
-	// fullTotal is a client's number of steps in the whole study, and fullLeast is the smallest
-	// number of steps of a round, if batches contain all records. sampledTotal and sampledLeast are
-	// the same numbers for sampled batches.
+	// fullTotal is a client's number of steps in the whole study, and fullLeast the smallest number
+	// in a round, if batches contain all records. sampledTotal and sampledLeast are for sampled
+	// batches.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
-	// sequentialTravel and synchronousTravel are upper bounds on the travel of all clients
-	// together, for a sequential and for a synchronous schedule. The travel of a client is its step
-	// size times its number of steps, summed over the rounds.
+	// sequentialTravel and synchronousTravel limit the travel of all clients together, by schedule.
+	// A client's travel is its step size times its number of steps, summed over the rounds.
 	sequentialTravel, synchronousTravel = 80, 60
 
-	// largestStep limits the step size: one step should change the logarithm of an sd by at most
-	// this number.
+	// largestStep limits the step size: one step should change the log of an sd by at most this
+	// much.
 	largestStep = 0.4
 
-	// clipIntervals is the clip of studies with noise-aware intervals, relative to the norm of a
-	// typical gradient. Clipping biases estimates, and the intervals do not account for this
-	// bias.
+	// clipIntervals is the clip for noise-aware intervals, relative to the norm of a typical
+	// gradient. They do not account for the bias of clipping.
 	clipIntervals = 0.9
 
-	// If the clients of a study together have at least manyRecords records, the study's [pace] is
-	// paces.many, or paces.summed if the study opens sums over all clients.
+	// manyRecords is the number of records of all clients from which the [pace] is paces.many, or
+	// paces.summed if sums are opened.
 	manyRecords = 10_000
 
-	// If a study has few records and its ratio of signal to noise is below clearSignal, its clip
-	// and its travel (see [pace]) are multiplied by this ratio divided by clearSignal, but at least
-	// by leastPace.
+	// Below the ratio of signal to noise clearSignal, a study with few records multiplies clip and
+	// travel (see [pace]) by the ratio over clearSignal, but by no less than leastPace.
 	clearSignal, leastPace = 25, 0.5
 )
 
-// A pace holds the travel, which limits how far steps can move q, and the clip. With few records
-// most of the error is noise. A smaller clip with longer steps is then best, unless long steps
-// consist mostly of noise. With many records most of the error comes from clipping and from the
-// noise in the last steps. A larger clip with shorter steps is then best.
+// A pace holds the travel, which limits how far steps move q, and the clip. With few records most
+// of the error is noise, and a smaller clip with longer steps is best, unless long steps are mostly
+// noise. With many records most of the error comes from clipping and the last steps, and a larger
+// clip with shorter steps is best.
 type pace struct {
-	// travel is the largest allowed product of the step size and a client's number of steps. With a
-	// step size that falls linearly to zero, Adam moves a coordinate by half of the first step size
-	// per step on average. Travel is therefore proportional to the distance that a coordinate can
-	// move, for any ε and dimension.
+	// travel is the largest product of the step size and a client's number of steps. With a step
+	// size that falls linearly to zero, Adam moves a coordinate by half of the first step size per
+	// step on average. So travel is proportional to the distance that a coordinate can move, for
+	// any ε and dimension.
 	travel float64
 	clip   float64 // clip, relative to the norm of a typical gradient
 }
@@ -62,8 +59,7 @@ var paces = struct{ few, unknown, many, summed pace }{
 	few:     pace{80, 0.5},
 	unknown: pace{40, 0.6},
 	many:    pace{20, 0.7},
-	// This pace is for studies with many records that open sums over all clients. The noise of
-	// these sums is smaller, relative to the signal, than the noise of a client's own sums.
+	// With sums over all clients, the noise is smaller relative to the signal.
 	summed: pace{10, 0.84},
 }
 
@@ -72,19 +68,17 @@ type Gradients struct {
 	*method.Setting
 	Steps *method.Steps
 
-	// Summed is true if each round opens a sum of gradients over all clients, and q moves by
-	// that sum.
+	// Summed is true if each round opens a sum of gradients over all clients.
 	Summed bool
 }
 
-// NewGradients returns the settings of the study's steps. It computes the settings that the
-// study does not give.
+// NewGradients returns the settings of the study's steps, with defaults where the study gives none.
 func NewGradients(s *method.Setting, summed bool) (*Gradients, error) {
 	in := s.Study.Inference
 	d := &method.Steps{Round: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Descent.StepSize, Epoch: 1}
 	g := &Gradients{s, d, summed}
 	if d.Rate == 0 && g.Holders() > 1 {
-		d.Rate = 1 // batches of all records, because no bound is known for random batches
+		d.Rate = 1 // no bound is known for random batches
 	}
 	if d.Rate == 0 {
 		d.Rate = 1
@@ -154,20 +148,19 @@ func (g *Gradients) pace() pace {
 	return paces.many
 }
 
-// signal returns a ratio of signal to noise in one coordinate, over all steps of the study
-// together. Let N be the nominal number of records that all clients have together, d the number of
-// coefficients, M the number of clients, and μ the Gaussian-DP parameter that belongs to the
-// study's ε. If every client adds noise for itself, the ratio is
+// signal returns a ratio of signal to noise in one coordinate, over all steps together. Let N be
+// the nominal number of records of all clients, d the number of coefficients, M the number of
+// clients, and μ the Gaussian-DP parameter for the study's ε. If every client adds noise for
+// itself, the ratio is
 //
 //	N μ / √(d M).
 //
-// If only sums over all clients are opened, the ratio is N μ / √d.
+// If only sums over all clients are opened, it is N μ / √d.
 //
-// The formulas treat all steps as one step in which each record has one gradient. The signal is the
-// largest possible sum of gradients: every gradient has the norm C of the clip, and all have the
-// same direction. The noise in each opened sum has the sd C/μ. One step with this noise is
-// μ-Gaussian-DP, and so are many steps with sampled batches and much noise, approximately (Dong,
-// Roth and Su 2022, theorem 11).
+// The formulas treat all steps as one in which each record has one gradient. The signal is the
+// largest possible sum: all gradients have the norm C of the clip and the same direction. The noise
+// in each opened sum has the sd C/μ. One step with this noise is μ-Gaussian-DP, and so are many
+// steps with sampled batches and much noise, approximately (Dong, Roth and Su 2022, theorem 11).
 func (g *Gradients) signal() float64 {
 	privacy, d := g.Study.Privacy, g.Steps
 	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier
@@ -196,8 +189,8 @@ func (g *Gradients) travel() float64 {
 	return min(g.pace().travel, sequentialTravel/m)
 }
 
-// initialSD returns roughly the sd of the posterior. It is smaller with many records. If sums are
-// opened, there are few steps with one draw of θ each, and a wide q would make them noisy.
+// initialSD returns roughly the sd of the posterior, which is smaller with many records. If sums
+// are opened, there are few steps with one draw of θ each, and a wide q would make them noisy.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03
@@ -229,9 +222,9 @@ func (g *Gradients) deriveClip() error {
 	return nil
 }
 
-// contribution returns the norm of what a record adds to a step, relative to one gradient. Squared
-// norms of independent draws add up. A preconditioned vector has two halves of equal norm, for the
-// mean and for the sds of q.
+// contribution returns the norm of a record's contribution to a step, relative to one gradient.
+// Squared norms of independent draws add up. A preconditioned vector has two halves of equal norm,
+// for the mean and for the sds of q.
 func contribution(d study.Descent) float64 {
 	squares := float64(d.Draws)
 	if d.Gradients == study.Preconditioned {
@@ -240,7 +233,7 @@ func contribution(d study.Descent) float64 {
 	return math.Sqrt(squares)
 }
 
-// Size returns the number of elements of the vector that a record adds to a step.
+// Size returns the number of elements of a record's contribution to a step.
 func (g *Gradients) Size() int {
 	size := g.Model.Dim() * g.Study.Inference.Descent.Draws
 	if g.Study.Inference.Descent.Gradients.Joint() {
@@ -260,16 +253,15 @@ func (g *Gradients) Options(steps int, rate float64) solver.DPSVIOptions {
 	}
 }
 
-// AveragedNoise returns the sd of a client's noise in the average over all steps and over the draws
-// of θ in each step. sd is the sd of the noise of one step.
+// AveragedNoise returns the sd of a client's noise in the average over all steps and draws of θ. sd
+// is the sd of the noise of one step.
 func (g *Gradients) AveragedNoise(sd float64) float64 {
 	draws := g.Steps.Total * g.Study.Inference.Descent.Draws
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))
 }
 
-// ClosedFormNoise returns the sd of the noise of all clients together, averaged over the last of a
-// client's steps. steps is the number of steps, and sd is the sd of the noise of one step. A client
-// averages q over these last steps, and proposes the average.
+// ClosedFormNoise returns the sd of the noise of all clients together, averaged over the last
+// steps, over which a client averages q for its proposal. sd is the sd of the noise of one step.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)

@@ -1,6 +1,6 @@
-// Package tables is the method of a study without a model. The study has one round, in which every
-// client releases the sum of the vectors of its records. The tables of package describe are
-// computed from these sums. The study has no parameters, and λ has no elements.
+// Package tables is the method of a study without a model. In its single round every client
+// releases the sum of its records' vectors, from which package describe computes tables. λ has no
+// elements.
 package tables
 
 import (
@@ -26,11 +26,10 @@ type Method struct {
 	layout *describe.Layout
 }
 
-// level is the coverage probability of the intervals in the tables.
+// level is the level of the intervals in the tables.
 const level = 0.95
 
-// New returns a [method.Draft] of the study's method, which makes the method once the noise
-// multiplier is known. The study must ask for tables.
+// New returns a [method.Draft] of the study's method. The study must ask for tables.
 func New(s *method.Setting) (method.Draft, error) {
 	layout := describe.New(s.Study)
 	return func(multiplier float64) (method.Method, error) {
@@ -47,7 +46,7 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// TablesSD returns the sd of the noise of each count in the tables, if all clients answer.
+// TablesSD returns the sd of the noise of a count in the tables, if all clients answer.
 func (m *Method) TablesSD() float64 {
 	of := m.Mechanism()
 	return of.Lattice().Step() * float64(of.ShareSigma()) * math.Sqrt(float64(m.Clients))
@@ -56,7 +55,7 @@ func (m *Method) TablesSD() float64 {
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.Noise()) }
 
-// Exact implements [method.Method]. λ has no elements, so λ is the same on all machines.
+// Exact implements [method.Method]. λ has no elements.
 func (m *Method) Exact() bool { return true }
 
 // NewClient implements [method.Method].
@@ -78,7 +77,7 @@ func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn
 	return true, c.method.Mechanism().Release(dst, make([]int64, len(dst)), src, func(add func([]float64) error) error {
 		for i := range c.records.Len() {
 			if guard.Run(func() { c.method.layout.Vector(vector, c.records.Described(i)) }) != nil {
-				clear(vector) // the record was left out and counts as an empty record
+				clear(vector) // a record that was left out counts as empty
 			}
 			if err := add(vector); err != nil {
 				return err
@@ -91,7 +90,7 @@ func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn
 // A walk holds the opened sum and the number of answers in this sum.
 type walk struct {
 	method  *Method
-	answers int // number of answers in the sum; 0 before the round
+	answers int // 0 before the round
 	sum     []int64
 }
 
@@ -102,7 +101,6 @@ func (w *walk) Step(_, answers int, _ int64, sum, _ []int64) method.Move {
 	return w.moveTo(answers, slices.Clone(sum))
 }
 
-// moveTo returns the move to an opened sum. λ has no elements.
 func (w *walk) moveTo(answers int, sum []int64) method.Move {
 	return method.NewMove([]lambda.Wide{}, func() { w.answers, w.sum = answers, sum })
 }

@@ -9,9 +9,9 @@ import (
 // Version is the version of the canonical form.
 const Version = 1
 
-// Bytes returns the canonical form of the program, which is the same on every platform. Two
-// programs have the same bytes if and only if they are equal. Integers and floats have 8 bytes,
-// big-endian. A string or list begins with its length.
+// Bytes returns the canonical form of the program. Two programs have the same bytes if and only if
+// they are equal. Integers and floats have 8 bytes, big-endian. Strings and lists begin with their
+// length.
 func (p *Program) Bytes() []byte {
 	w := writer("fedpvi record program")
 	w.ints(Version)
@@ -47,7 +47,7 @@ func (p *Program) Bytes() []byte {
 		w.ints(p.Factors...)
 	}
 	if len(p.Generated) > 0 {
-		w.ints(-1) // −1 separates the generated nodes from the factors: no factor is node −1
+		w.ints(-1) // −1 separates the generated nodes from the factors
 		w.ints(p.Generated...)
 	}
 	return w

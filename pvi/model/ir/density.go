@@ -1,11 +1,11 @@
 package ir
 
-// Density identifies a family of probability densities, such as Normal. For discrete variates the
-// density is a probability.
+// Density identifies a family of densities, such as Normal. For discrete variates it is a
+// probability.
 type Density uint8
 
-// These are the densities. The first argument of each density is its variate, and the comments list
-// the further arguments in order. The numbers of the constants are part of the canonical form.
+// The first argument of a density is its variate, and the comments list the others. The numbers are
+// part of the canonical form.
 const (
 	NoDensity Density = iota
 
@@ -23,7 +23,7 @@ const (
 	NegBinomialLog  // arguments: log mean, φ; with mean μ the variance is μ + μ²/φ
 	Categorical     // argument: vector of log odds; the variate is a class, counted from 0
 
-	Uniform           // no further arguments; the parameter must have a lower and an upper bound
+	Uniform           // no arguments; the parameter must have both bounds
 	LogNormal         // arguments: mean and sd of the logarithm
 	Logistic          // arguments: location, scale
 	DoubleExponential // arguments: location, scale
@@ -51,10 +51,9 @@ const (
 type DensityInfo struct {
 	Name    string
 	Support Support
-	// Positive reports, for each further argument, whether it must be positive.
+	// Positive reports which of the further arguments must be positive.
 	Positive []bool
-	// Record is true if the family may be used for the outcome of a record. Prior is true if it may
-	// be used as the prior of a parameter.
+	// Record is true for outcomes of records, Prior for priors of parameters.
 	Record, Prior bool
 }
 
@@ -80,8 +79,7 @@ var densityTable = [densities]DensityInfo{
 	Weibull:           {"weibull", OnPositive, []bool{true, true}, false, true},
 }
 
-// Info returns the description of the density d. It returns false if d is not one of the densities
-// above.
+// Info describes the density d. It returns false if d is not one of the above.
 func (d Density) Info() (DensityInfo, bool) {
 	if d == NoDensity || d >= densities {
 		return DensityInfo{}, false

@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// Interval is a set of numbers that contains all values of a node: the numbers from Low to High or,
-// if Whole is true, only the whole numbers among them.
+// Interval contains all values of a node: the numbers from Low to High or, if Whole is true, the
+// whole numbers among them.
 type Interval struct {
 	Low, High float64
 	Whole     bool
 }
 
-// maxWhole is the largest absolute value up to which sums and products of whole numbers count as
-// whole. Below it, floating-point arithmetic with whole numbers is exact.
+// maxWhole is the largest absolute value of sums and products that count as whole. Below it,
+// floating-point arithmetic with whole numbers is exact.
 const maxWhole = 1 << 53
 
 var anything = Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
 // Of returns an interval that contains every result of o for arguments in the given intervals. For
-// an operation that Of does not know, the interval is unbounded.
+// unknown operations it is unbounded.
 func (o Op) Of(args ...Interval) Interval {
 	switch o {
 	case Less, Equal:
@@ -80,8 +80,8 @@ func IntervalOf(values []float64) Interval {
 	return r
 }
 
-// interval returns an interval that contains all values of a node. Nodes that depend on parameters
-// get the interval of all numbers.
+// interval returns an interval that contains all values of a node. It is unbounded for nodes that
+// depend on parameters.
 func (v *Verified) interval(n *Node, phase Phase) Interval {
 	if phase != Fixed && phase != Data {
 		return anything
@@ -102,8 +102,7 @@ func (v *Verified) interval(n *Node, phase Phase) Interval {
 	return n.Op.Of(args...)
 }
 
-// choice returns the shape of a Select, and whether all its values are known to be positive. It
-// returns an error if the shapes of the arguments do not fit.
+// choice returns the shape of a Select, and whether all its values are known to be positive.
 func (v *Verified) choice(n *Node) (Shape, bool, error) {
 	mask, a, b := n.Args[0], n.Args[1], n.Args[2]
 	size, err := broadcast(v.shapes[a], v.shapes[b])

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A Law is a kind of distribution from which a program draws random numbers.
+// A Law is a distribution of random numbers.
 type Law uint8
 
-// These are the laws. The comments list the arguments of each law in order.
+// The comments list the arguments of each law.
 const (
 	NoLaw       Law = iota
 	NormalLaw       // arguments: mean, sd
@@ -20,8 +20,7 @@ const (
 
 var lawArguments = [laws]int{NormalLaw: 2, GammaLaw: 2, PoissonLaw: 1, BinomialLaw: 2}
 
-// draw checks a node that draws random numbers, and returns the phase and the shape of its value.
-// It returns an error if the node is not valid.
+// draw checks a node that draws random numbers, and returns its phase and shape.
 func (v *Verified) draw(n *Node) (typed, error) {
 	if n.Cols <= 0 || n.Cols >= int(laws) || len(n.Args) != lawArguments[n.Cols] {
 		return typed{}, fmt.Errorf("there is no such law with %d arguments", len(n.Args))
@@ -48,9 +47,9 @@ func (v *Verified) draw(n *Node) (typed, error) {
 	return t, nil
 }
 
-// generates reports whether only generated quantities may depend on a node. This is true if the
-// node draws a random number, compares values that depend on parameters, or depends on such a node.
-// The log density could not be differentiated through these nodes.
+// generates reports whether only generated quantities may depend on a node, because it draws a
+// random number, compares values that depend on parameters, or depends on such a node. The log
+// density could not be differentiated through it.
 func (v *Verified) generates(n *Node) bool {
 	compared := n.Args
 	switch n.Op {
@@ -67,7 +66,7 @@ func (v *Verified) generates(n *Node) bool {
 }
 
 // checkGenerated returns an error if the log density, the prior or the prediction depends on a node
-// on which only generated quantities may depend.
+// that only generated quantities may use.
 func (v *Verified) checkGenerated() error {
 	if slices.ContainsFunc(v.program.Results(), func(i int) bool { return v.generated[i] }) {
 		return fmt.Errorf("the log density or the prediction depends on a random number, or on a comparison with parameters")

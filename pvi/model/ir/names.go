@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Names are the names of the elements of a column or of a parameter, in order. They are immutable.
-// A program may have a million names. To save memory, parameters whose elements have similar names
-// share one list. Each name is the prefix front followed by a string of the list.
+// Names are the names of the elements of a column or parameter. They are immutable. There may be a
+// million, so parameters with similar names share a list of strings, and each has its own prefix
+// front.
 type Names struct {
 	front string
 	list  *list // names without the prefix; nil if there are no names
 }
 
-// A list holds the concatenation of all its strings, and the position at which each string ends.
+// A list is the concatenation of its strings, with their ends.
 type list struct {
 	text string
 	ends []int
@@ -37,11 +37,11 @@ func CollectNames(names iter.Seq[string]) Names {
 	if ends == nil {
 		return Names{}
 	}
-	// cloning drops unused capacity
+	// drops unused capacity
 	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}}
 }
 
-// After returns the names of n with front before each name. The result shares its list with n.
+// After returns the names of n with front before each. It shares the list with n.
 func (n Names) After(front string) Names { return Names{front + n.front, n.list} }
 
 // Len returns the number of names.
@@ -74,15 +74,13 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check returns an error if a name is empty, invalid or repeated. An earlier call found no
-// repetition in the lists that are in differ. check does not search these lists again: n adds the
-// same prefix to all strings of a list, so different strings give different names. owner describes
-// the column or parameter that has the names.
+// check returns an error if a name is empty, invalid or repeated. Lists in differ are known to have
+// no repetition, and one prefix for all strings adds none. owner describes the column or parameter.
 func (n Names) check(owner string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
 	}
-	var seen *index // the names that were checked; nil if the list is known to have no repetition
+	var seen *index // nil if there is known to be no repetition
 	if !differ[n.list] {
 		seen = newIndex(n.list)
 	}
@@ -102,11 +100,11 @@ func (n Names) check(owner string, differ map[*list]bool) error {
 type index struct {
 	list *list
 	seed maphash.Seed
-	slot []int32 // hash table: each slot has the position of a string in the list, counted from 1, or 0 if the slot is empty
+	slot []int32 // hash table of positions in the list, from 1; 0 is empty
 }
 
 func newIndex(l *list) *index {
-	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // At least half of the slots stay empty.
+	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // at least half of the slots stay empty
 }
 
 func (x *index) add(i int) bool {

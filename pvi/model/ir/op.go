@@ -1,12 +1,10 @@
 package ir
 
-// Op is an operation. It is applied element by element unless its comment states otherwise. If one
-// argument is a vector and the other a scalar, the scalar is combined with each element of the
-// vector.
+// Op is an operation, elementwise unless its comment says otherwise. A scalar is combined with each
+// element of a vector.
 type Op uint8
 
-// These are the operations. The numbers are part of the canonical form, so new operations must
-// be added at the end.
+// The numbers are part of the canonical form, so new operations must be added at the end.
 const (
 	Invalid Op = iota
 
@@ -15,15 +13,15 @@ const (
 	Col   // value of column number Ref in the row
 	Param // value of parameter number Ref, on the parameter's own scale
 
-	// Only the following operations read parameters for a record. In their comments, t is an
-	// argument that depends on parameters or constants only, and i is an integer value of the row.
+	// Only these operations read parameters for a record. t is an argument that depends on
+	// parameters or constants only, and i an integer value of the row.
 	Global    // t itself, for every record
 	Gather    // element i of a vector t
 	GatherRow // row i of a matrix t
 	Linear    // dot product of a vector x of the row and a vector t
 	MatVec    // product of a matrix t and a vector x of the row or the record
 
-	// The next operations have one argument.
+	// Operations with one argument.
 	Neg
 	Exp
 	Log
@@ -39,7 +37,7 @@ const (
 	Phi
 	Abs
 
-	// The next operations have two arguments.
+	// Operations with two arguments.
 	Add
 	Sub
 	Mul
@@ -47,25 +45,25 @@ const (
 	Max
 	Min
 
-	// The next operations combine all elements of one argument.
+	// Operations that combine all elements of one argument.
 	Sum
 	LogSumExp
 	Softmax    // the result is a vector
 	LogSoftmax // the result is a vector
 
-	// The next operations select or combine elements.
+	// Operations that select or combine elements.
 	Dot     // dot product of two vectors
 	Element // element number Ref of a vector
 	Slice   // Rows×Cols elements, starting at element Ref
 	Stack   // vector of the scalar arguments
 
 	// DensityOp is the log of the density with number Ref. Args[0] is the variate, which must be
-	// data. The other elements of Args are the further arguments of the density.
+	// data, and the other elements are the further arguments.
 	DensityOp
 
-	// The next operations were added for programs in the Stan language. The result of Less and
-	// Equal is 0 or 1. If Less, Equal or the condition of a Select depends on parameters, only
-	// quantities that a program generates may depend on the result.
+	// These were added for programs in the Stan language. The result of Less and Equal is 0 or 1.
+	// If a comparison or condition depends on parameters, only generated quantities may depend on
+	// the result.
 	Lgamma // logarithm of the gamma function; it takes one argument
 	Less
 	Equal
@@ -74,20 +72,19 @@ const (
 	Cos
 	LogPhi // log of the standard normal distribution function
 
-	// Draw is a random number whose distribution is the [Law] with number Cols. If Rows is 1, every
-	// record has its own number. Otherwise all records share one number. Ref is a number that is
-	// different for each draw of a program. Only quantities that a program generates may depend on
-	// a draw.
+	// Draw is a random number with the [Law] number Cols. If Rows is 1, every record has its own,
+	// and otherwise all share one. Ref differs between the draws of a program. Only generated
+	// quantities may depend on a draw.
 	Draw
 
-	// Detach is the value of its argument as a constant of the record: derivatives do not pass
-	// through it. The argument must not be shared; see [Global].
+	// Detach is its argument as a constant of the record, through which no derivatives pass. The
+	// argument must not be shared; see [Global].
 	Detach
 
 	ops
 )
 
-// form is a class of operations whose arguments and results have shapes of the same kind.
+// form is a class of operations with the same kind of shapes.
 type form uint8
 
 const (
@@ -107,7 +104,7 @@ const (
 type opInfo struct {
 	name string
 	form form
-	args int // number of arguments; −1 for any number above 0
+	args int // −1 for any number above 0
 }
 
 var opTable = [ops]opInfo{
@@ -137,8 +134,7 @@ func (o Op) String() string {
 	return opTable[o].name
 }
 
-// Elementwise reports whether each element of the result depends only on the corresponding elements
-// of the arguments.
+// Elementwise reports whether the operation works element by element.
 func (o Op) Elementwise() bool {
 	return o < ops && (opTable[o].form == mapOne || opTable[o].form == mapTwo)
 }

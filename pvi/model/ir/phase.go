@@ -1,18 +1,17 @@
 package ir
 
-// A Phase is the set of inputs on which a node may depend: a row, parameters, both or neither. The
-// phase determines when the node is computed. The verifier derives the phase from the node's
-// arguments.
+// A Phase states on which inputs a node may depend: a row, parameters, both or neither. It
+// determines when the node is computed.
 type Phase uint8
 
-// These are the phases. The phase of a node is the join of the phases of its arguments, see [Join].
-// Shared has no join with Data or Record: a node that depends on a row can read parameters only
-// through the operations [Global], [Gather], [GatherRow], [Linear] and [MatVec].
+// The phase of a node is the join of those of its arguments, see [Join]. Shared has no join with
+// Data or Record: a node that depends on a row can read parameters only through [Global], [Gather],
+// [GatherRow], [Linear] and [MatVec].
 const (
-	Fixed  Phase = iota // depends on constants only; computed once for a study
-	Data                // depends on one row, not on parameters; computed once for a shard
-	Shared              // depends on parameters, not on a row; computed once in a step
-	Record              // depends on one row and parameters; computed for each record in each step
+	Fixed  Phase = iota // constants only; computed once for a study
+	Data                // one row; computed once for a shard
+	Shared              // parameters; computed once in a step
+	Record              // one row and parameters; computed for each record in each step
 )
 
 // String returns the name of the phase.
@@ -20,8 +19,8 @@ func (p Phase) String() string {
 	return [...]string{"a constant", "row data", "shared", "a record's"}[p]
 }
 
-// Join returns the phase of a node whose arguments have phases a and b. It returns false if no node
-// may have such arguments.
+// Join returns the phase of a node with arguments of phases a and b, or false if no node may have
+// them.
 func Join(a, b Phase) (Phase, bool) {
 	switch {
 	case a == b || b == Fixed:

@@ -2,30 +2,27 @@ package ir
 
 import "slices"
 
-// Program is a model in the form of data. It contains no code, so it can be printed, hashed, sent
-// and verified.
+// Program is a model as data, without code. It can be printed, hashed, sent and verified.
 type Program struct {
 	Name       string
 	Columns    []Column
 	Parameters []Parameter
 	Nodes      []Node
-	// Likelihood is the index of the node that computes the log density of one record.
+	// Likelihood is the node of the log density of one record.
 	Likelihood int
 	// Priors has a proper density for every parameter.
 	Priors []Prior
-	// Factors lists nodes that are added to the log of the joint prior density. Each of them is a
-	// number that depends only on parameters. With factors, the prior need not integrate to 1.
+	// Factors are nodes that are added to the log of the joint prior density. Each is a number that
+	// depends only on parameters. With factors, the prior need not integrate to 1.
 	Factors []int
 	// Prediction predicts the outcome of a row.
 	Prediction Prediction
 	// Generated are the nodes of quantities that are computed from parameters after estimation.
-	// Only these nodes may depend on a [Draw] or on a comparison of values that depend on
-	// parameters.
+	// Only these may depend on a [Draw] or on a comparison of values that depend on parameters.
 	Generated []int
 }
 
-// Needed reports, for each node, whether one of the targets depends on it. A target depends on
-// itself.
+// Needed reports, for each node, whether a target is or depends on it.
 func (p *Program) Needed(targets ...int) []bool {
 	needed := make([]bool, len(p.Nodes))
 	for _, i := range targets {
@@ -62,20 +59,19 @@ func (p *Program) Results() []int {
 	return results
 }
 
-// Column is a column that a program reads. Each row has one number in the column, or several numbers
-// if the column has Entries.
+// Column is a column that a program reads, with one number in each row or one for each of Entries.
 type Column struct {
 	Name string
-	// Entries has the names of the numbers. It is empty if a row has a single number.
+	// Entries has the names of the numbers. It is empty if there is only one.
 	Entries Names
-	// Lower and Upper are public bounds of the values. The bounds themselves are allowed values. A
-	// bound may be infinite. model.Model.Load returns an error for a value outside the bounds.
+	// Lower and Upper are public bounds of the values, which are allowed themselves and may be
+	// infinite. model.Model.Load refuses other values.
 	Lower, Upper float64
 	// Integer restricts the column to whole numbers.
 	Integer bool
 }
 
-// Width returns the number of values in one row of the column.
+// Width returns the number of values in a row.
 func (c Column) Width() int { return max(1, c.Entries.Len()) }
 
 // Parameter is a parameter of the model: a scalar, a vector (Cols = 1) or a matrix stored by
@@ -84,7 +80,7 @@ type Parameter struct {
 	Name       string
 	Rows, Cols int
 	Constraint Constraint
-	// Entries has the names of the elements. If it is empty, the elements are numbered from 1.
+	// Entries has the names of the elements, which are otherwise numbered from 1.
 	Entries Names
 }
 
@@ -102,7 +98,7 @@ func (p Parameter) Free() int {
 // ConstraintKind is the kind of set in which a parameter lies.
 type ConstraintKind uint8
 
-// These are the kinds of constraints.
+// Kinds of constraints.
 const (
 	Unconstrained ConstraintKind = iota
 	Lower                        // all values are above Constraint.Lower
@@ -113,7 +109,7 @@ const (
 	constraintKinds
 )
 
-// Constraint is the set in which a parameter lies, with its constant bounds.
+// Constraint is the set in which a parameter lies.
 type Constraint struct {
 	Kind         ConstraintKind
 	Lower, Upper float64
@@ -123,8 +119,8 @@ type Constraint struct {
 type Node struct {
 	Op   Op
 	Args []int // indices of earlier nodes
-	// Ref is the number to which Op refers: the index of a column, of a parameter or of an element,
-	// the first element of a slice, or the number of a density.
+	// Ref is the number to which Op refers: a column, a parameter, an element, the first element of
+	// a slice, or a density.
 	Ref int
 	// Rows and Cols are the shape of a constant or of a slice.
 	Rows, Cols int
@@ -132,17 +128,16 @@ type Node struct {
 	Values []float64
 }
 
-// Prior is the density of each element of a parameter. The elements are independent. The arguments
-// of the density may depend on parameters that are declared earlier.
+// Prior is the density of each element of a parameter, independently. Its arguments may depend on
+// earlier parameters.
 type Prior struct {
 	Parameter int
 	Density   Density
-	// Args are the nodes of the density's arguments. Each argument is a scalar or has the shape of
-	// the parameter.
+	// Args are the nodes of the density's arguments, scalars or in the shape of the parameter.
 	Args []int
 }
 
-// PredictionKind is the meaning of a predicted value, such as a mean or a probability.
+// PredictionKind is the meaning of a predicted value.
 type PredictionKind uint8
 
 // These are the kinds of prediction.
@@ -154,8 +149,7 @@ const (
 	predictionKinds
 )
 
-// Prediction is a prediction of an outcome column by a node. The node must not depend on this
-// column.
+// Prediction predicts an outcome column by a node that must not depend on it.
 type Prediction struct {
 	Kind    PredictionKind
 	Node    int

@@ -1,7 +1,6 @@
 package ir
 
-// This file contains the rules that a program must satisfy before it may run. It can be read
-// without the other files. A program passes if these conditions hold:
+// This file contains the rules that a program must satisfy before it may run:
 //
 //   - Every node uses only earlier nodes, has the arguments that its operation needs, and stays
 //     within the limits.
@@ -10,12 +9,11 @@ package ir
 //   - The log density of a record is a scalar that is computed for each record.
 //   - The priors are proper.
 //
-// No record can affect the value of another record, because Col is the only operation that reads
-// data. Col reads the current row, and has no argument that could select another row.
+// No record can affect the value of another, because only Col reads data, and it has no argument
+// that could select another row.
 //
-// The rules about phases are in this file. The rules about shapes, limits and declarations are in
-// verify_parts.go, the rules about densities are in verify_density.go, and the rules about priors
-// are in verify_priors.go.
+// The rules about phases are in this file, those about shapes, limits and declarations in
+// verify_parts.go, and those about densities and priors in verify_density.go and verify_priors.go.
 
 import "fmt"
 
@@ -24,11 +22,11 @@ type Verified struct {
 	program  Program
 	phases   []Phase
 	shapes   []Shape
-	positive []bool     // whether each node is known to be positive for all parameters and all rows
-	ranges   []Interval // interval that contains the values of each node; unbounded if the node depends on parameters
-	// generated is true for each node on which only generated quantities may depend; see [Draw].
+	positive []bool     // whether each node is known to be positive
+	ranges   []Interval // contains the values of each node; unbounded if it depends on parameters
+	// generated marks nodes on which only generated quantities may depend; see [Draw].
 	generated []bool
-	latest    []int // largest index of a parameter on which each node depends; −1 for none
+	latest    []int // largest index of a parameter on which each node depends, or −1
 }
 
 // Program returns the program. It must not be changed.
@@ -40,10 +38,9 @@ func (v *Verified) Phase(i int) Phase { return v.phases[i] }
 // Shape returns the shape of node i.
 func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 
-// Differentiated finds the nodes that need a backward step: for each node, it reports whether
-// derivatives of the target with respect to parameters pass through the node. They pass through the
-// target itself. They also pass through a node of a record that depends on parameters, unless the
-// target uses the node only through a [Detach].
+// Differentiated reports, for each node, whether derivatives of the target with respect to
+// parameters pass through it. They pass through the target, and through nodes of a record that
+// depend on parameters, unless the target uses the node only through a [Detach].
 func (v *Verified) Differentiated(target int) []bool {
 	nodes, reads, passes := v.program.Nodes, make([]bool, len(v.phases)), make([]bool, len(v.phases))
 	for i, n := range nodes[:target] {
@@ -66,8 +63,7 @@ func (v *Verified) Differentiated(target int) []bool {
 	return passes
 }
 
-// Verify checks a program and returns a verified copy, or an error with the reason. It never
-// panics.
+// Verify checks a program and returns a verified copy. It never panics.
 func Verify(p Program) (*Verified, error) {
 	v := &Verified{program: p.clone()}
 	for _, check := range []func() error{v.declarations, v.nodes, v.likelihood, v.priors, v.prediction, v.checkGenerated} {
@@ -223,8 +219,7 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 	}
 }
 
-// detach checks a Detach, and returns the phase and the shape of its value. The value belongs to
-// phase Record even if the argument is constant.
+// detach checks a Detach and returns its phase and shape. The phase is Record even for a constant.
 func (v *Verified) detach(n *Node) (typed, error) {
 	a := n.Args[0]
 	if v.phases[a] == Shared {
@@ -233,8 +228,7 @@ func (v *Verified) detach(n *Node) (typed, error) {
 	return typed{Record, v.shapes[a], v.positive[a]}, nil
 }
 
-// index returns an error if node i can have a value that is not a valid index into a table of n
-// rows.
+// index returns an error if node i may not be a valid index into a table of n rows.
 func (v *Verified) index(i, n int) error {
 	if v.phases[i] != Data || !v.shapes[i].scalar() {
 		return fmt.Errorf("an index must be a number of the row")

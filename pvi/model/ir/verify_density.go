@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// density checks a node that is the log density of an outcome, and returns the phase and the shape
-// of its value. It returns an error if the arguments are wrong, if the outcome depends on
-// parameters, or if the outcome can lie outside the support of the density.
+// density checks the log density of an outcome, and returns its phase and shape. The arguments must
+// be right, and the outcome must be data within the support.
 func (v *Verified) density(n *Node) (typed, error) {
 	d := Density(n.Ref)
 	if n.Ref < 0 || n.Ref >= int(densities) || !densityTable[d].Record {

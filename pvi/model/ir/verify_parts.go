@@ -202,10 +202,8 @@ func positiveBinary(op Op, a, b bool) bool {
 	return false
 }
 
-// usage adds up the memory and the work that the nodes of a program need. constants counts the
-// elements of constants, and shared the elements of nodes that are the same for all records. block
-// is the number of bytes for a block of rows, and work is the number of multiplications for a
-// record.
+// usage adds up the memory and the work of a program: elements of constants, elements of shared
+// nodes, bytes for a block of rows, and multiplications for a record.
 type usage struct{ constants, shared, block, work int }
 
 func (u *usage) add(v *Verified, n *Node, t typed) error {
@@ -217,7 +215,7 @@ func (u *usage) add(v *Verified, n *Node, t typed) error {
 		u.shared += size
 	default:
 		if n.Op == Col {
-			break // a column is read in place and needs no memory
+			break // a column is read in place
 		}
 		if size > MaxRecordVector {
 			return fmt.Errorf("%d elements for each record, at most %d are allowed", size, MaxRecordVector)

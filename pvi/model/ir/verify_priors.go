@@ -2,11 +2,10 @@ package ir
 
 import "fmt"
 
-// priors returns an error if the parameters do not have a proper joint density. It checks that each
-// parameter has one prior, and that a prior depends only on earlier parameters. The joint density
-// of the priors is then a product of conditional densities. It is proper, because the integral of
-// each conditional density over its parameter is at most 1. The factors of a program are exempt:
-// with them the density need not be proper (see [Program]).
+// priors returns an error if the parameters do not have a proper joint density. Each parameter must
+// have one prior, which depends only on earlier parameters. The joint density is then a product of
+// conditional densities, whose integrals are at most 1. The factors of a program are exempt (see
+// [Program]).
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))
@@ -31,7 +30,7 @@ func (v *Verified) priors() error {
 	return v.factors()
 }
 
-// factors returns an error unless each of the program's Factors is a single number that depends on
+// factors returns an error unless each of the program's Factors is a number that depends on
 // parameters alone.
 func (v *Verified) factors() error {
 	for _, i := range v.program.Factors {
@@ -70,7 +69,7 @@ func (v *Verified) prior(prior Prior, q *Parameter) error {
 	return nil
 }
 
-// contains reports whether the support contains all values that the constraint c allows.
+// contains reports whether the support contains all values that c allows.
 func (s Support) contains(c Constraint) bool {
 	switch s {
 	case OnReals:

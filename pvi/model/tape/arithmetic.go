@@ -1,7 +1,7 @@
 package tape
 
-// The functions in this file compute sums and products of vectors, element by element. The
-// arguments a and b must be at least as long as dst, and may be the same slice as dst.
+// The functions in this file work element by element. a and b must be at least as long as dst, and
+// may be the same slice.
 
 // sums writes a + b to dst.
 func sums(dst, a, b []float64) {

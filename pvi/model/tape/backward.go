@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// backward does one step of the backward pass: it uses the adjoint of node i to update the adjoints
-// of the node's arguments, in the first n lanes. Node i must not be a leaf, and must not read
-// parameters for a record.
+// backward adds the adjoint of node i to those of its arguments, in the first n lanes. Node i must
+// not be a leaf, or read parameters for a record.
 func (m *Machine) backward(i, n int) {
 	node := &m.nodes[i]
 	adj, size := m.Adjoint[i], m.size[i]
@@ -29,7 +28,7 @@ func (m *Machine) backward(i, n int) {
 		m.selectBackward(i, n)
 	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min:
 		m.binaryBackward(i, n)
-	case ir.Less, ir.Equal, ir.Draw, ir.Detach: // the log density does not depend on parameters through these operations
+	case ir.Less, ir.Equal, ir.Draw, ir.Detach: // no derivatives pass through these
 	default:
 		if a := node.Args[0]; m.active[a] {
 			m.oneBackward(i, a, n)
@@ -37,7 +36,7 @@ func (m *Machine) backward(i, n int) {
 	}
 }
 
-// oneBackward does the backward step of node i, whose only argument is node a.
+// oneBackward is backward for node i with the only argument a.
 func (m *Machine) oneBackward(i, a, n int) {
 	node, adj, size := &m.nodes[i], m.Adjoint[i], m.size[i]
 	switch node.Op {
@@ -127,8 +126,8 @@ func slope(op ir.Op, x, y float64) float64 {
 	return math.NaN()
 }
 
-// selectBackward adds the adjoint of the Select i to the adjoint of the selected argument. If the
-// other argument is computed by a division by zero, the gradient is NaN, because 0·∞ is NaN.
+// selectBackward adds the adjoint of the Select i to the selected argument. If the other argument
+// divides by zero, the gradient is NaN, because 0·∞ is NaN.
 func (m *Machine) selectBackward(i, n int) {
 	mask, size := m.nodes[i].Args[0], m.size[i]
 	for k, a := range m.nodes[i].Args[1:] {
@@ -161,12 +160,12 @@ func (m *Machine) binaryBackward(i, n int) {
 	}
 }
 
-// isSettled reports whether the adjoint of argument k of node i is complete before the backward
-// step of node i (see planSweep).
+// isSettled reports whether the adjoint of argument k of node i needs no backward step (see
+// planSweep).
 func (m *Machine) isSettled(i, k int) bool { return m.settled[i] != nil && m.settled[i][k] }
 
-// leftBackward adds g·∂(x op y)/∂x to dst. If the arguments of max or min are equal, the whole
-// derivative goes to the left argument x.
+// leftBackward adds g·∂(x op y)/∂x to dst. If max or min has equal arguments, the derivative goes
+// to x.
 func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {
@@ -187,8 +186,7 @@ func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	}
 }
 
-// rightBackward adds g·∂(x op y)/∂y to dst. If the arguments of max or min are equal, rightBackward
-// adds nothing.
+// rightBackward adds g·∂(x op y)/∂y to dst. If max or min has equal arguments, it adds nothing.
 func rightBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {

@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// constrain writes to x the constrained values that belong to the unconstrained values u. It
-// returns the log absolute determinant of the Jacobian of x as a function of u. For a simplex the
-// Jacobian leaves out the last element of x, because the other elements determine it.
+// constrain writes the constrained values of u to x, and returns the log absolute determinant of
+// the Jacobian. For a simplex the Jacobian leaves out the last element of x, which the others
+// determine.
 func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -41,12 +41,12 @@ func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1. u has K−1
-// elements. For k = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the rest of the stick, where
-// σ is the logistic function. Therefore u = 0 gives equal pieces (the transform of Stan up to
-// release 2.36). breakStick returns the log Jacobian.
+// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1, and
+// returns the log Jacobian. For k = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the rest of
+// the stick, where σ is the logistic function. So u = 0 gives equal pieces (the transform of Stan
+// up to release 2.36).
 func breakStick(x, u []float64) (logJacobian float64) {
-	left := 0. // log of the length of the rest of the stick
+	left := 0. // log of the rest of the stick
 	for k, v := range u {
 		z := v - math.Log(float64(len(u)-k))
 		share, rest := -special.Softplus(-z), -special.Softplus(z)
@@ -58,9 +58,8 @@ func breakStick(x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// pull is the backward step of [constrain]. Let x(u) be the constrained values, and let adj be the
-// gradient of a function f with respect to x. pull adds to g the gradient of f(x(u)) with respect
-// to u, plus jacobian times the gradient of the log Jacobian.
+// pull is the backward step of [constrain]. adj is the gradient of a function f in x. pull adds the
+// gradient of f(x(u)) in u to g, plus jacobian times the gradient of the log Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -94,7 +93,7 @@ func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 
 func mendStick(g, adj, x, u []float64, jacobian float64) {
 	k := len(u)
-	left := x[k] * adj[k] // adjoint of log(rest), where rest is the length of the stick that is not broken off yet
+	left := x[k] * adj[k] // adjoint of the log of the rest of the stick
 	for k--; k >= 0; k-- {
 		z := u[k] - math.Log(float64(len(u)-k))
 		share := x[k]*adj[k] + jacobian

@@ -9,10 +9,9 @@ import (
 
 const logPi = 1.14472988584940017414342735135
 
-// A term is the computation of one density in several lanes. y holds the outcomes, and a holds up
-// to three further arguments. The log densities are written to out, and the derivatives with
-// respect to the arguments to d. d[k] is nil if the derivative is not needed. same[k] is true if
-// argument k has the same value in all lanes.
+// A term computes one density in several lanes. y holds the outcomes, and a up to three further
+// arguments. The log densities go to out, and the derivatives to d, unless d[k] is nil. same[k] is
+// true if argument k is the same in all lanes.
 type term struct {
 	out, y []float64
 	a, d   [3][]float64
@@ -143,8 +142,7 @@ func studentT(t *term, s *scratch) {
 	}
 }
 
-// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ, and twice the derivative of this
-// number with respect to ν.
+// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ, and twice its derivative in ν.
 func studentNorm(nu float64) (value, slope float64) {
 	value = special.Lgamma(.5*(nu+1)) - special.Lgamma(.5*nu) - .5*math.Log(nu) - .5*logPi
 	return value, special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
@@ -257,14 +255,12 @@ func (m *Machine) categorical(i, n int) {
 	}
 }
 
-// DensityLanes computes a density for several rows at a time, outside a program. Package gpu uses
-// it in kernels that combine the density with other operations.
+// DensityLanes computes a density for several rows at a time, for kernels of package gpu.
 type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes computes only the derivatives, which is faster than run. It is nil for densities that
-	// have no such function.
+	// slopes computes only the derivatives, which is faster than run. It may be nil.
 	slopes func(*term)
 }
 
@@ -281,15 +277,14 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	return k
 }
 
-// Argument sets the values of argument k, counted from 0 after the variate, and the slice that
-// receives the derivative with respect to this argument. derivative may be nil. same is true if all
-// values are equal.
+// Argument sets the values of argument k, counted from 0 after the variate, and the slice for its
+// derivative, which may be nil. same is true if all values are equal.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }
 
-// RunSlopes computes the derivatives without the densities, if that is faster than Run. It reports
-// whether it has computed them. A derivative is NaN if the density is not finite.
+// RunSlopes computes the derivatives without the densities if that is faster than Run, and reports
+// whether it has. A derivative is NaN if the density is not finite.
 func (d *DensityLanes) RunSlopes(y []float64) bool {
 	if d.slopes == nil {
 		return false
@@ -299,12 +294,12 @@ func (d *DensityLanes) RunSlopes(y []float64) bool {
 	return true
 }
 
-// bernoulliLogitSlope computes y − 1/(1+e^−η), the derivative of the density with respect to η.
+// bernoulliLogitSlope computes y − 1/(1+e^−η), the derivative in η.
 func bernoulliLogitSlope(t *term) {
 	y, eta, slope := t.y, t.a[0][:len(t.y)], t.d[0][:len(t.y)]
 	special.InvLogitAll(slope, eta)
 	for l := range slope {
-		slope[l] = y[l] - slope[l] + (eta[l] - eta[l]) // the added term is 0, or NaN if eta is not finite
+		slope[l] = y[l] - slope[l] + (eta[l] - eta[l]) // adds 0, or NaN if eta is not finite
 	}
 }
 

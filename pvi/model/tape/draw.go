@@ -5,11 +5,11 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planDraws assigns each element of each draw to one of the standard normal numbers of a lane. The
-// numbering is the same in every [Machine] of a program, even if the machines compute different
-// nodes. Draws of records and draws that all records share are counted separately.
+// planDraws assigns a standard normal number of a lane to each element of each draw. The numbering
+// is the same in every [Machine] of a program, whichever nodes it computes. Draws of records and
+// shared draws are counted separately.
 func (m *Machine) planDraws() {
-	var count [2]int // number of shared draws; number of draws of records
+	var count [2]int // shared draws, draws of records
 	for i := range m.nodes {
 		if n := &m.nodes[i]; n.Op == ir.Draw {
 			if m.firstNormal == nil {
@@ -27,13 +27,12 @@ func (m *Machine) planDraws() {
 	m.normals = make([]float64, m.ofLane*m.lanes)
 }
 
-// Normals returns the numbers from which draws are computed, lane after lane. The caller must fill
-// the slice with independent standard normal numbers. The slice is empty if the machine computes no
-// draws.
+// Normals returns the slice of numbers from which draws are computed, lane after lane. The caller
+// must fill it with independent standard normal numbers.
 func (m *Machine) Normals() []float64 { return m.normals }
 
-// draw computes the random numbers of node i in the first n lanes. A random number is the
-// Φ(z)-quantile of the node's law, where z is a standard normal number.
+// draw computes the random numbers of node i in the first n lanes, as the Φ(z)-quantiles of its law
+// for standard normal numbers z.
 func (m *Machine) draw(i, n int) {
 	node := &m.nodes[i]
 	a, b := node.Args[0], node.Args[len(node.Args)-1]

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// forward computes the first n lanes of node i. Node i must not be a leaf, and must not read
-// parameters for a record.
+// forward computes the first n lanes of node i, which must not be a leaf or read parameters for a
+// record.
 func (m *Machine) forward(i, n int) {
 	node := &m.nodes[i]
 	out, size := m.Value[i], m.size[i]
@@ -95,8 +95,8 @@ var slow = map[ir.Op]func(float64) float64{
 	ir.Sin: math.Sin, ir.Cos: math.Cos, ir.LogPhi: logPhi,
 }
 
-// logPhi returns log Φ(x). The relative error of the result is small for positive and negative x,
-// so the difference of two values at large x is accurate.
+// logPhi returns log Φ(x) with a small relative error for any x, so that differences at large x are
+// accurate.
 func logPhi(x float64) float64 {
 	if x > 0 {
 		return math.Log1p(-special.Phi(-x))
@@ -144,7 +144,6 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// selectForward computes the first n lanes of node i, a Select.
 func (m *Machine) selectForward(i, n int) {
 	mask, a, b := m.nodes[i].Args[0], m.nodes[i].Args[1], m.nodes[i].Args[2]
 	for e := range m.size[i] {
@@ -158,8 +157,8 @@ func (m *Machine) selectForward(i, n int) {
 	}
 }
 
-// logSumExp writes to dst log Σ exp(x) over the elements x of node a, in the first n lanes. It
-// first subtracts the largest element, so that nothing overflows.
+// logSumExp writes log Σ exp(x) over the elements x of node a to dst. It first subtracts the
+// largest, so that nothing overflows.
 func (m *Machine) logSumExp(dst []float64, a, n int) {
 	value, size := m.Value[a], m.size[a]
 	top, work := m.work[:n], m.scratch[:n]

@@ -2,18 +2,16 @@ package tape
 
 import "golang.org/x/sys/cpu"
 
-// The functions in this file use vector instructions, which the CPU has if hasLanes is true.
-// Without vector instructions in dotFours, a study on Adult (experiments/adult/private.toml) takes
-// 7 % more CPU time.
+// The functions in this file use vector instructions if hasLanes is true. Without them in dotFours,
+// a study on Adult (experiments/adult/private.toml) takes 7 % more CPU time.
 
 var hasLanes = cpu.X86.HasAVX
 
 //go:noescape
 func dotRowsAVX(dst []float64, rows []int32, x *float64, v []float64)
 
-// dotFours writes to dst the product of v with each row of x whose number is in rows. It computes
-// four products at a time, and leaves out the last one, two or three rows if the number of rows is
-// not a multiple of four. It returns the number of products that it wrote.
+// dotFours writes the products of v with the given rows of x to dst, four at a time. It leaves out
+// the last one to three rows, and returns the number of products.
 func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	if !hasLanes || len(v) == 0 {
 		return dotFoursOneByOne(dst, x, rows, v)
@@ -25,8 +23,8 @@ func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	return fours
 }
 
-// addFours writes a + b to dst. The functions addFours, subFours, mulFours and mulAddFours compute
-// four elements at a time, and leave out the last one to three elements of dst.
+// addFours writes a + b to dst. Like subFours, mulFours and mulAddFours, it computes four elements
+// at a time and leaves out the last one to three.
 //
 //go:noescape
 func addFours(dst, a, b []float64)

@@ -2,9 +2,8 @@
 
 package tape
 
-// dotFours writes to dst the product of v with each row of x whose number is in rows. It computes
-// four products at a time, and leaves out the last one, two or three rows if the number of rows is
-// not a multiple of four. It returns the number of products that it wrote.
+// dotFours writes the products of v with the given rows of x to dst, four at a time. It leaves out
+// the last one to three rows, and returns the number of products.
 func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	return dotFoursOneByOne(dst, x, rows, v)
 }

@@ -2,43 +2,41 @@ package tape
 
 import "fedpvi/pvi/model/ir"
 
-// Machine computes selected nodes of a program for at most lanes rows at a time. Each row has a
-// lane. Element e of a node's value in lane l is at index e·lanes + l.
+// Machine computes selected nodes of a program for at most lanes rows at a time. Element e of a
+// node's value in lane l is at index e·lanes + l.
 type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
 	lanes int
-	// Value and Adjoint have a slice for each node. The slice is nil if the machine does not keep
-	// the node's values or adjoints.
+	// Value and Adjoint have a slice for each node, or nil where the machine does not keep it.
 	Value, Adjoint [][]float64
-	// partial[i][k] has the derivatives of density node i with respect to its argument k.
+	// partial[i][k] has the derivatives of density node i in its argument k.
 	partial [][][]float64
 	kernel  []func(*term, *scratch)
 	order   []int // indices of the nodes that are computed, in increasing order
 	size    []int
-	// uniform is true for each node whose values are equal in all lanes.
+	// uniform marks nodes with equal values in all lanes.
 	uniform []bool
 	// active is true for each node that has adjoints.
 	active               []bool
 	work, scratch, third []float64 // scratch space for one element in all lanes
-	// settled[i][k] is true if the adjoint of argument k of node i is complete before the backward
-	// step of node i. settled[i] is nil if there is no such argument.
+	// settled[i][k] is true if the adjoint of argument k of node i needs no backward step.
+	// settled[i] may be nil.
 	settled [][]bool
-	// normals holds the standard normal numbers from which draws are computed, ofLane numbers for
-	// each lane. The numbers of node i begin at index firstNormal[i] within a lane. All numbers are
-	// 0 until the caller fills the slice that [Machine.Normals] returns.
+	// normals holds the standard normal numbers for draws, ofLane for each lane. Those of node i
+	// begin at firstNormal[i] within a lane. They are 0 until the caller sets them
+	// ([Machine.Normals]).
 	normals     []float64
 	ofLane      int
 	firstNormal []int
-	// term and temporary are fields because the compiler would allocate local variables on the
-	// heap.
+	// term and temporary would be allocated on the heap as local variables.
 	term      term
 	temporary scratch
 }
 
-// newMachine returns a machine with the given number of lanes. It computes each node i for which
-// compute(i) is true. It keeps the values of node i if hold(i) is true, and the adjoints of node i
-// if active(i) is true as well.
+// newMachine returns a machine with the given number of lanes. It computes node i if compute(i) is
+// true, and keeps its values if hold(i) is true. If active(i) is true as well, it keeps its
+// adjoints.
 func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
 	p := v.Program()
 	n := len(p.Nodes)
@@ -77,8 +75,7 @@ func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) boo
 	return m
 }
 
-// partials allocates the slices for the derivatives of density node i with respect to the arguments
-// that have adjoints.
+// partials allocates the derivatives of density node i in the arguments that have adjoints.
 func (m *Machine) partials(i int) [][]float64 {
 	args := m.nodes[i].Args
 	out := make([][]float64, len(args))
@@ -100,9 +97,8 @@ func (m *Machine) spread(i int, values []float64) {
 	}
 }
 
-// lane returns element e of the buffer b in the first n lanes. The buffer has size elements. If
-// size is 1, lane returns the only element for every e, so that a scalar can be combined with every
-// element of a vector.
+// lane returns element e of b, a buffer of size elements, in the first n lanes. If size is 1, it
+// returns the only element for every e.
 func (m *Machine) lane(b []float64, size, e, n int) []float64 {
 	if size == 1 {
 		e = 0

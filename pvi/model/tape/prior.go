@@ -7,17 +7,16 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// priorTerm returns the log density d at x, the derivative dx of the log density with respect to x,
-// and the derivatives da with respect to up to three arguments. The density is normalised on its
-// whole support, except for Uniform and Dirichlet. If a constraint excludes part of the support,
-// for example with a half-Cauchy prior, the log density is too small by a constant.
+// priorTerm returns the log density d at x and its derivatives in x and in up to three arguments.
+// It is normalised on its whole support, except for Uniform and Dirichlet. If a constraint excludes
+// part of the support, as with a half-Cauchy prior, the log density is too small by a constant.
 func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	switch d {
 	case ir.Normal:
 		z := (x - a[0]) / a[1]
 		dx = -z / a[1]
 		return -.5*z*z - math.Log(a[1]) - special.HalfLogTwoPi, dx, [3]float64{-dx, (z*z - 1) / a[1]}
-	case ir.Uniform: // the log of the width is left out, because it is constant
+	case ir.Uniform: // a constant, the log of the width, is left out
 		return 0, 0, da
 	case ir.LogNormal:
 		value, dx, da = priorTerm(ir.Normal, math.Log(x), a)
@@ -74,9 +73,8 @@ func priorStudent(x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	return norm - math.Log(sd) - .5*(nu+1)*l, dx, [3]float64{.5 * (slope - l + w*z*z/nu), -dx, (w*z*z - 1) / sd}
 }
 
-// LogPrior returns the log prior density, in the unconstrained space, at the point of the last call
-// to Set. It includes the log Jacobians of the constraints. If grad is not nil, LogPrior adds the
-// gradient to grad.
+// LogPrior returns the log prior density in the unconstrained space at the point of the last call
+// to Set, including the log Jacobians. If grad is not nil, the gradient is added to it.
 func (s *Shared) LogPrior(grad []float64) float64 {
 	total := s.logJacobian
 	s.clear()
@@ -124,8 +122,8 @@ func (s *Shared) prior(p *ir.Prior) (total float64) {
 }
 
 // ElementPrior returns the log prior density of element e of a parameter at the unconstrained
-// coordinate x, with the log Jacobian. The arguments of the density must be constants, and the
-// constraint must apply to each element separately.
+// coordinate x, including the log Jacobian. The arguments must be constants, and the constraint
+// elementwise.
 func (s *Shared) ElementPrior(p *ir.Prior, e int, x float64) float64 {
 	var value [1]float64
 	var a [3]float64

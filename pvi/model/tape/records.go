@@ -6,17 +6,17 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Records computes the value of one target node for blocks of rows of a table. The target depends
-// on parameters and rows. Records is not safe for concurrent use.
+// Records computes the value of a target node for blocks of rows. It is not safe for concurrent
+// use.
 type Records struct {
 	*Machine
 	shared *Shared
 	table  *Table
 	target int
-	inputs []int // indices of the nodes that depend on a row only and are copied into lanes
+	inputs []int // nodes of a row that are copied into lanes
 	global []int // indices of the nodes with operation Global
 	rows   []int32
-	clears [][]float64 // adjoints that must be set to zero before a backward pass adds contributions to them
+	clears [][]float64 // adjoints that are set to zero before a backward pass
 	sweeps []int       // indices of the nodes of the backward pass
 	shift  shift
 }
@@ -24,11 +24,11 @@ type Records struct {
 // A shift is an amount that [Records.Forward] adds to one element of a node.
 type shift struct {
 	node, element int
-	amounts       []float64 // amount for each row; nil if there is no shift
+	amounts       []float64 // one for each row; nil if there is no shift
 }
 
-// NewRecords returns an evaluator of the target node, for blocks of at most lanes rows. If
-// adjoints is true, the evaluator can also compute adjoints.
+// NewRecords returns an evaluator of the target for blocks of at most lanes rows, with or without
+// adjoints.
 func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
 	v := shared.v
 	p := v.Program()
@@ -62,10 +62,9 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// inputs finds the nodes that are needed to compute the used nodes of a phase. It sets used[i] if a
-// used node of this phase depends on node i. It sets copied[i] if the value of node i itself is
-// needed in lanes. This is not necessary if nodes use node i only as a table, or as a vector that
-// is multiplied by a table.
+// inputs finds the nodes that are needed for the used nodes of a phase. It sets used[i] if one of
+// these depends on node i, and copied[i] if the value of node i itself is needed in lanes. It is
+// not if node i is only a table, or a vector that is multiplied by a table.
 func inputs(v *ir.Verified, phase ir.Phase, used, copied []bool) {
 	for i, n := range slices.Backward(v.Program().Nodes) {
 		if !used[i] || v.Phase(i) != phase {
@@ -78,8 +77,7 @@ func inputs(v *ir.Verified, phase ir.Phase, used, copied []bool) {
 }
 
 // All computes the target for every row of the table. The value for row n begins at
-// dst[n·stride+at]. Before it computes a block of rows, All calls before with the number of the
-// first row.
+// dst[n·stride+at]. before is called before each block with the number of its first row.
 func (r *Records) All(dst []float64, at, stride int, before func(first int)) {
 	r.Begin()
 	rows := make([]int32, 0, r.lanes)
@@ -98,8 +96,8 @@ func (r *Records) All(dst []float64, at, stride int, before func(first int)) {
 	}
 }
 
-// Begin copies the values of the operation Global from the shared evaluator into lanes. It must be
-// called after each call to Set on the shared evaluator.
+// Begin copies values of the shared evaluator into lanes. It must be called after each call to Set
+// on that.
 func (r *Records) Begin() {
 	for _, i := range r.global {
 		r.spread(i, r.shared.Value[r.nodes[i].Args[0]])
@@ -107,8 +105,8 @@ func (r *Records) Begin() {
 }
 
 // Shift makes later calls to [Records.Forward] add amounts[l] to one element of a node in lane l,
-// before other nodes read the element. The node must be an operation that reads parameters for a
-// record. For the operation Global all amounts must be equal. If amounts is nil, the shift ends.
+// before other nodes read it. The node must read parameters for a record. For Global all amounts
+// must be equal. Nil amounts end the shift.
 func (r *Records) Shift(node, element int, amounts []float64) {
 	r.shift = shift{node, element, amounts}
 	if n := &r.nodes[node]; n.Op == ir.Global {
@@ -121,8 +119,8 @@ func (r *Records) addShift() {
 	add(r.Value[r.shift.node][r.shift.element*r.lanes:][:len(r.shift.amounts)], r.shift.amounts)
 }
 
-// Forward computes the target for the rows with the given numbers. There must be no more rows than
-// lanes. Forward returns one value for each row: the first element if the target is a vector.
+// Forward computes the target for the given rows, at most as many as lanes. If the target is a
+// vector, it returns the first element for each row.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)
@@ -142,8 +140,8 @@ func (r *Records) Forward(rows []int32) []float64 {
 	return r.Value[r.target][:n]
 }
 
-// Backward computes the adjoints of all nodes on which the target depends. It does so for the rows
-// of the last call to [Records.Forward].
+// Backward computes the adjoints of all nodes on which the target depends, for the rows of the last
+// call to [Records.Forward].
 func (r *Records) Backward() {
 	n := len(r.rows)
 	for _, b := range r.clears {

@@ -6,19 +6,18 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Shared computes the values that are the same for all records. It computes constants once. At each
-// point of the parameter space it computes the constrained parameters, the nodes that depend on
-// them, and the log prior. A Shared is not safe for concurrent use.
+// Shared computes the values that are the same for all records: constants once, and at each point
+// of the parameter space the constrained parameters, the nodes that depend on them, and the log
+// prior. It is not safe for concurrent use.
 type Shared struct {
 	*Machine
-	values, adjoints [][]float64 // constrained values of each parameter, and the adjoints of these values
+	values, adjoints [][]float64 // constrained values of each parameter, and their adjoints
 	theta            []float64
 	offset           []int
 	logJacobian      float64
 }
 
-// NewShared returns an evaluator in which the constants are computed. The caller must call Set
-// before it reads values that depend on parameters.
+// NewShared returns an evaluator. Before the first call to Set, only constants have values.
 func NewShared(v *ir.Verified) *Shared {
 	p := v.Program()
 	shared := func(i int) bool { return v.Phase(i) == ir.Shared }
@@ -50,11 +49,11 @@ func (s *Shared) Offset(i int) int { return s.offset[i] }
 // Free returns the number of unconstrained coordinates of parameter i.
 func (s *Shared) Free(i int) int { return s.v.Program().Parameters[i].Free() }
 
-// Constrained returns the values of parameter i, on its own scale, at the point of the last call to
+// Constrained returns the values of parameter i on its own scale, at the point of the last call to
 // Set. The slice is not a copy.
 func (s *Shared) Constrained(i int) []float64 { return s.values[i] }
 
-// Set computes at the unconstrained point theta all values that depend on parameters.
+// Set computes all values that depend on parameters at the unconstrained point theta.
 func (s *Shared) Set(theta []float64) {
 	copy(s.theta, theta)
 	s.logJacobian = 0
@@ -76,8 +75,8 @@ func (s *Shared) free(theta []float64, i int) []float64 {
 	return theta[o : o+s.v.Program().Parameters[i].Free()]
 }
 
-// Pull adds to grad the gradient with respect to θ of Σ_i seed(i)·x_i at the point of the last call
-// to Set. Here x_i is the value of node i. The sum is over the nodes for which seed(i) is not nil.
+// Pull adds the gradient of Σ_i seed(i)·x_i in θ to grad, where x_i is the value of node i, over
+// the nodes for which seed(i) is not nil.
 func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.clear()
 	for i := range s.nodes {
@@ -89,7 +88,7 @@ func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.pullAll(grad, 0)
 }
 
-// Path has the nodes and parameters on which one node of phase Shared depends.
+// Path has the nodes and parameters on which a node of phase Shared depends.
 type Path struct {
 	node   int
 	order  []int // indices of the computed nodes, in increasing order
@@ -119,9 +118,8 @@ func (s *Shared) Path(node int) *Path {
 	return p
 }
 
-// Slope adds to grad the gradient with respect to θ of one element of the path's node. If element
-// is negative, Slope adds the gradient of the sum of all elements. Slope changes only the elements
-// of grad that belong to p.Parameters.
+// Slope adds the gradient in θ of one element of the path's node to grad or, if element is
+// negative, of the sum of all. It changes only the elements of grad that belong to p.Parameters.
 func (s *Shared) Slope(p *Path, element int, grad []float64) {
 	clear(s.Adjoint[p.node])
 	for _, i := range p.order {
@@ -163,8 +161,8 @@ func (s *Shared) sweep(order []int) {
 	}
 }
 
-// pullAll adds to grad the gradient with respect to θ that follows from the adjoints of the
-// parameter nodes, plus jacobian times the gradient of the log Jacobians.
+// pullAll adds the gradient in θ from the adjoints of the parameter nodes to grad, plus jacobian
+// times the gradient of the log Jacobians.
 func (s *Shared) pullAll(grad []float64, jacobian float64) {
 	for i, n := range s.nodes {
 		if n.Op == ir.Param {

@@ -7,12 +7,11 @@ import (
 )
 
 // planSweep plans the backward pass so that few adjoints are copied. If a node is used only once,
-// as an argument of a sum, the adjoint of the node equals the adjoint of the sum, and both use the
-// same slice. If the target is a density and no other node uses one of the density's arguments, the
-// adjoint of this argument is the density's derivative, and both use the same slice.
+// as an argument of a sum, it shares the slice of the sum's adjoint. If the target is a density,
+// arguments that no other node uses share the slices of its derivatives.
 func (r *Records) planSweep() {
 	uses := r.uses()
-	shared := make([]bool, len(r.nodes)) // whether each node uses the slice of another node as its adjoint
+	shared := make([]bool, len(r.nodes)) // whether a node uses another's slice for its adjoint
 	for k := len(r.order) - 1; k >= 0; k-- {
 		i := r.order[k]
 		if !r.active[i] {
@@ -58,9 +57,8 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle adds node i to the list of nodes with a backward step. It also records for which arguments
-// the step has nothing to do, because they use slices of node i. If whole is true, this holds for
-// all active arguments, and settle does nothing.
+// settle adds node i to the backward pass, and marks the arguments that share its slices, for which
+// there is nothing to do. If whole is true, these are all, and settle does nothing.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return

@@ -7,23 +7,20 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table is a shard prepared for a program. For every row it holds the values that depend only on
-// the row and that the program needs.
+// Table is a shard prepared for a program, with the values that depend only on a row.
 type Table struct {
 	Rows int
-	// Nodes[i] has the values of node i for all rows, row after row. It is nil if the program does
-	// not need the values of node i for its records.
+	// Nodes[i] has the values of node i, row after row, or is nil if the records do not need them.
 	Nodes [][]float64
-	// If node i is a vector x that is multiplied by a table, Squares[i] has |x|² for every row.
-	// Otherwise Squares[i] is nil.
+	// Squares[i] has |x|² for every row if node i is a vector x that is multiplied by a table, and
+	// is otherwise nil.
 	Squares [][]float64
 }
 
 // Load checks rows against the program's columns and computes all values that depend only on one
-// row. columns[k] has the values of column k for all rows, row after row. Load returns an error if
-// a value is outside the public bounds. The error names the column but not the value, which is
-// private. Load accepts a NaN in a column of real numbers: it marks a record that was left out,
-// which adds zero to every sum.
+// row. columns[k] has the values of column k, row after row. A value outside the public bounds is
+// an error, which names the column but not the value, because that is private. A NaN in a column of
+// real numbers marks a record that was left out and adds zero to every sum.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {
@@ -76,9 +73,8 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier finds the values that a table must keep. For each node that depends on a row only, it
-// reports whether the value is used by a node of a record, by the prediction or by a generated
-// quantity.
+// frontier reports which nodes that depend on a row only are used by a node of a record, by the
+// prediction or by a generated quantity.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))
@@ -99,7 +95,7 @@ func frontier(v *ir.Verified) []bool {
 	return needed
 }
 
-// fill computes the values of all nodes that t keeps, one block of rows after the other.
+// fill computes the values of all nodes that t keeps, block by block.
 func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	p := v.Program()
 	used, copied := make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -126,8 +122,7 @@ func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	}
 }
 
-// A filler computes, for blocks of rows, the nodes that depend only on a row. Their values are
-// stored in a table.
+// A filler computes the nodes that depend only on a row, for blocks of rows.
 type filler struct {
 	*Machine
 	shared  *Shared

@@ -1,7 +1,6 @@
 package tape
 
-// Dot returns x·y, where x is at least as long as y. It adds four partial sums, which the processor
-// can compute in parallel.
+// Dot returns x·y, where x is at least as long as y. It adds four partial sums in parallel.
 func Dot(x, y []float64) float64 {
 	x = x[:len(y)]
 	var a, b, c, d float64
@@ -19,9 +18,8 @@ func Dot(x, y []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// DotRows writes to dst the product of v with each row of x whose number is in rows. A row is as
-// long as v. DotRows computes four rows at a time, so that the processor loads them in parallel.
-// The product of a row is the sum of two partial sums.
+// DotRows writes the products of v with the given rows of x to dst. It computes four rows at a
+// time, so that the processor loads them in parallel. Each product is the sum of two partial sums.
 func DotRows(dst, x []float64, rows []int32, v []float64) {
 	d := len(v)
 	dst = dst[:len(rows)]
@@ -72,8 +70,8 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 }
 
 // dotTwoStrands returns a·v with the same bits as dotFour. The conversions to float64 prevent fused
-// multiply-adds. If a compiler fused operations in only one of the two functions, the contribution
-// of a record would depend on its place in a batch.
+// multiply-adds. If a compiler fused operations in only one of the two, the contribution of a
+// record would depend on its place in a batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64

@@ -12,12 +12,12 @@ var binding = map[string]int{
 }
 
 const (
-	aboveComparison = 5 // argument of expr inside a bound: the expression ends before the sign >, which ends the bound
+	aboveComparison = 5 // for expr inside a bound, which ends before the sign >
 	unaryBinding    = 8
 	powerBinding    = 9
 )
 
-// expr parses an expression. It ends before the first operator whose precedence is at most above.
+// expr parses an expression. It ends before an operator whose precedence is at most above.
 func (p *parser) expr(above int) *Expr {
 	defer func() { p.depth-- }()
 	if !p.deeper() {
@@ -49,7 +49,7 @@ func (p *parser) expr(above int) *Expr {
 	}
 }
 
-// join returns an expression that begins with its first argument and ends before the current token.
+// join returns an expression from its first argument to before the current token.
 func (p *parser) join(kind ExprKind, text string, args ...*Expr) *Expr {
 	return &Expr{Kind: kind, Text: text, Args: args, At: Span{args[0].At.From, p.last()}}
 }
@@ -107,8 +107,8 @@ func (p *parser) subscript() *Expr {
 	return &Expr{Kind: Range, At: Span{at.From, p.last()}, Args: []*Expr{low, high}}
 }
 
-// list parses expressions that are separated by commas. A bar counts as a comma, as it separates
-// the variate of a density from its arguments. until is the token that ends the list.
+// list parses expressions separated by commas, up to the token until. A bar counts as a comma: it
+// separates the variate of a density from its arguments.
 func (p *parser) list(until string) []*Expr {
 	var all []*Expr
 	for p.kind() != end && !p.is(until) {

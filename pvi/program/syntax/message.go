@@ -7,25 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// A Span is the part of a text from byte From up to, but not including, byte To.
+// A Span is the part of a text from byte From up to byte To, exclusive.
 type Span struct{ From, To int }
 
-// A Message describes an error in a program, its place, and how to correct it. Later versions use
-// the same Code for the same kind of error.
+// A Message describes an error in a program, its place, and how to correct it. A Code keeps its
+// meaning in later versions.
 type Message struct {
 	Code string // code of the kind of error, such as "E201"
 	At   Span
 	Text string
 }
 
-// Errors has the messages about a program, in the order of their places in the text.
+// Errors has the messages about a program, in the order of their places.
 type Errors struct {
 	Text     string // text of the program
 	Messages []Message
 }
 
-// Error returns one paragraph for each message. A paragraph has the line and column, the code and
-// text of the message, the line of the program, and carets below the part that is wrong.
+// Error returns a paragraph for each message: line and column, code and text, the line of the
+// program, and carets below the wrong part.
 func (e *Errors) Error() string {
 	var b strings.Builder
 	for i, m := range e.Messages {
@@ -37,15 +37,14 @@ func (e *Errors) Error() string {
 	return b.String()
 }
 
-// Place returns the line and column of the byte at an offset in a text. The line and column are
-// counted from 1.
+// Place returns the line and column of a byte in a text, counted from 1.
 func Place(text string, offset int) (line, column int) {
 	before := text[:min(offset, len(text))]
 	start := strings.LastIndexByte(before, '\n') + 1
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[start:])
 }
 
-// mostShown is the largest length, in characters, of a line that a message shows.
+// mostShown is the largest number of characters of a line that a message shows.
 const mostShown = 120
 
 func (m Message) write(b *strings.Builder, text string) {
@@ -62,8 +61,7 @@ func (m Message) write(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "\n  %s\n  %s%s", shown, strings.Repeat(" ", column-1), strings.Repeat("^", carets))
 }
 
-// printed returns the character that a message shows for r: r itself if it is printable, and
-// otherwise a blank.
+// printed returns r if it is printable, and otherwise a blank.
 func printed(r rune) rune {
 	if !unicode.IsPrint(r) || r == utf8.RuneError {
 		return ' '

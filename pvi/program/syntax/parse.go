@@ -42,8 +42,8 @@ func ParseCall(text string) (*Expr, error) {
 	return nil, fmt.Errorf(`%q is not a density with its arguments, such as "normal(0, 10)"`, text)
 }
 
-// A parser turns tokens into a syntax tree. It records only the first error. After an error it
-// reads only the token that marks the end of the text, so all loops end.
+// A parser turns tokens into a syntax tree. It records only the first error. After it, only the
+// token at the end of the text is read, so all loops end.
 type parser struct {
 	tokens     []token
 	at         int
@@ -56,7 +56,7 @@ type parser struct {
 func (p *parser) token() *token { return &p.tokens[p.at] }
 func (p *parser) kind() kind    { return p.token().kind }
 
-// last returns the position at which the token before the current one ends.
+// last returns the position at which the previous token ends.
 func (p *parser) last() int { return p.tokens[max(0, p.at-1)].at.To }
 
 func (p *parser) fail(code string, at Span, format string, args ...any) {
@@ -116,9 +116,8 @@ func (p *parser) newName() string {
 	return name
 }
 
-// deeper increases by one the depth to which expressions and statements are nested. It returns
-// false if the depth is too large. The caller must decrease the depth after it has parsed the
-// nested expression or statement.
+// deeper increases the depth of nesting, or returns false if that is too large. The caller must
+// decrease it after the nested part.
 func (p *parser) deeper() bool {
 	if p.depth++; p.depth > maxNesting {
 		p.fail("E411", p.token().at, "expressions and statements are nested more than %d levels deep.", maxNesting)
@@ -173,9 +172,8 @@ func (p *parser) functions() {
 	p.need("}")
 }
 
-// function parses a function. It discards the types in the signature: when a function is called,
-// its arguments are values that already have types. If the function is only declared, its Body is
-// nil.
+// function parses a function. It discards the types in the signature, because the arguments of a
+// call are values with types. A function that is only declared has a nil Body.
 func (p *parser) function() *Function {
 	p.unsized()
 	f := &Function{At: p.token().at, Name: p.newName()}
@@ -189,7 +187,7 @@ func (p *parser) function() *Function {
 		}
 	}
 	p.need(")")
-	if !p.take(";") { // a function may be declared before it is defined
+	if !p.take(";") { // declared before it is defined
 		f.Body = p.body()
 	}
 	return f
@@ -203,7 +201,7 @@ func (p *parser) unsized() {
 	if t := p.token(); !slices.Contains(types, p.name()) {
 		p.fail("E400", t.at, "%q is not a type of a function.", t.text)
 	}
-	if p.is("[") { // this is the old syntax of arrays
+	if p.is("[") { // old syntax of arrays
 		p.commas()
 	}
 }
@@ -240,8 +238,7 @@ func (p *parser) statement() *Statement {
 	return s
 }
 
-// refused holds the messages that explain why the language does not have certain statements of
-// Stan. The key is the first word of the statement.
+// refused explains, by the first word, why the language lacks a statement of Stan.
 var refused = map[string]string{
 	"while":    "while is not in the language: the cost of a record must be known before it is computed. Write a loop with constant bounds.",
 	"break":    "break is not in the language: a loop runs for all values of its variable.",
@@ -289,8 +286,7 @@ func (p *parser) result() *Statement {
 	return s
 }
 
-// silent parses a call to print or reject. It discards the arguments, because these calls have no
-// effect in a record program.
+// silent parses a call to print or reject, which has no effect in a record program.
 func (p *parser) silent() *Statement {
 	for p.kind() != end && !p.is(";") {
 		p.next()
@@ -382,7 +378,7 @@ var types = []string{
 
 func (p *parser) declaration() *Statement {
 	s := &Statement{Kind: Declare, Type: p.typ(), Name: p.newName()}
-	if p.take("[") { // this is the old syntax of arrays
+	if p.take("[") { // old syntax of arrays
 		s.Type.Array = append(s.Type.Array, p.list("]")...)
 	}
 	if p.take("=") || p.take("<-") {

@@ -10,17 +10,16 @@ import (
 const (
 	MaxText    = 256 << 10 // length in bytes
 	maxTokens  = 50_000
-	maxNesting = 64 // largest depth of nested expressions and statements
+	maxNesting = 64 // largest depth of nesting
 )
 
-// words lists the words that Stan does not accept as names, in addition to the names of types in
-// [types].
+// words lists the words, besides [types], that Stan does not accept as names.
 var words = strings.Fields(`for in while repeat until if then else true false target struct typedef export auto extern var static
 	lower upper offset multiplier void complex_vector complex_row_vector complex_matrix
 	functions data parameters model transformed generated quantities break continue return print reject fatal_error profile`)
 
-// Reserved reports whether Stan does not accept a word as a name: a word of the language, such as
-// "upper" in the bounds of types, or a word that ends with two underscores.
+// Reserved reports whether Stan does not accept a word as a name, such as "upper", or a word that
+// ends with two underscores.
 func Reserved(word string) bool {
 	return slices.Contains(words, word) || slices.Contains(types, word) || strings.HasSuffix(word, "__")
 }
@@ -40,8 +39,7 @@ type token struct {
 	at   Span
 }
 
-// signs lists the operators that have more than one character. If one operator begins with another,
-// the longer one is first, so the first match is the longest.
+// signs lists operators of several characters, longer ones first.
 var signs = []string{".*=", "./=", "%/%", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||", ".*", "./", ".^", "<-"}
 
 const oneSign = "+-*/%^'!?:;,()[]{}<>=~|"
@@ -81,8 +79,8 @@ func eachToken(text string, f func(token)) *Message {
 	}
 }
 
-// skipBlank returns the position of the first byte at or after start that is neither white space
-// nor part of a comment. It returns a message if a comment does not end.
+// skipBlank returns the position of the first byte from start on that is neither white space nor
+// comment. It returns a message if a comment does not end.
 func skipBlank(text string, start int) (int, *Message) {
 	for start < len(text) {
 		rest := text[start:]
@@ -108,8 +106,8 @@ func skipBlank(text string, start int) (int, *Message) {
 	return start, nil
 }
 
-// next returns the kind of the first token in a text, and its length in bytes. The length is 0 if
-// the text does not begin with a token.
+// next returns the kind and the length in bytes of the first token. The length is 0 if there is
+// none.
 func next(text string) (kind, int) {
 	switch c := text[0]; {
 	case letter(c):
@@ -152,7 +150,7 @@ func numberLength(text string) int {
 	return n
 }
 
-// digits returns the position of the first byte at or after start that is neither a digit nor an
+// digits returns the position of the first byte from start on that is neither a digit nor an
 // underscore.
 func digits(text string, start int) int {
 	return len(text) - len(strings.TrimLeft(text[start:], "0123456789_"))

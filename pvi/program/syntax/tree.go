@@ -1,7 +1,6 @@
 package syntax
 
-// A Program is the syntax tree of a program. The field of a block is empty if the text does not
-// have the block.
+// A Program is the syntax tree of a program. Blocks that the text lacks are empty.
 type Program struct {
 	Text                  string
 	Functions             []*Function
@@ -12,7 +11,7 @@ type Program struct {
 	Generated             []*Statement
 }
 
-// A Function is a function that the program defines. Parameters has the names of its arguments.
+// A Function is a function of the program. Parameters has the names of its arguments.
 type Function struct {
 	At         Span // place of the function's name in the text
 	Name       string
@@ -26,13 +25,13 @@ type StatementKind byte
 // These are the kinds of statements.
 const (
 	Declare StatementKind = iota + 1 // declares Name, with the initial value Value unless Value is nil
-	Assign                           // assigns Value to Target; for an assignment such as x += 1, Name is the operator "+"
-	Tilde                            // Target ~ Name(Args): Target has the density Name with the arguments Args
+	Assign                           // assigns Value to Target; Name is "+" for x += 1
+	Tilde                            // Target has the density Name with the arguments Args
 	Add                              // adds Value to the log density
 	For                              // runs Body with Name = Low, Low + 1, …, High
 	If                               // runs Body if Value is not 0, and otherwise Else
 	Block                            // runs Body
-	Call                             // prints or rejects; the statement is parsed and ignored
+	Call                             // prints or rejects; ignored
 	Return                           // returns Value from the function
 )
 
@@ -45,8 +44,8 @@ type Statement struct {
 	Target *Expr
 	Value  *Expr
 	Args   []*Expr
-	// Low and High are the bounds of a loop or of a truncation. In a truncation one of them can be
-	// nil. Truncated is the place of the truncation, or nil.
+	// Low and High are the bounds of a loop or of a truncation, where one can be nil. Truncated is
+	// the place of the truncation, or nil.
 	Low, High  *Expr
 	Truncated  *Span
 	Body, Else []*Statement
@@ -57,7 +56,7 @@ type Type struct {
 	At    Span
 	Base  string  // name of the type, such as "real"
 	Array []*Expr // sizes of the array
-	Sizes []*Expr // sizes, if the type is a vector or a matrix
+	Sizes []*Expr // sizes of a vector or a matrix
 	// Bounds has the expressions for lower, upper, offset and multiplier.
 	Bounds map[string]*Expr
 }
