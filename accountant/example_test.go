@@ -26,7 +26,6 @@ func ExampleAccount() {
 	// at δ = 1e-5, ε ≤ 1.828 and ε ≥ 1.828, certified true
 }
 
-// This example composes different releases under one adjacency.
 func ExampleComposed() {
 	profile, err := accountant.Account(accountant.Composed{
 		accountant.Gaussian{Sensitivity: 1, Sigma: 20, Adjacency: accountant.AddRemove}, // one release of the scale of the columns

@@ -128,7 +128,6 @@ func TestTwoCopiesGoOn(t *testing.T) {
 	p.mustStep()
 }
 
-// copyState copies a state directory with its file modes.
 func copyState(t *testing.T, from, to string) {
 	t.Helper()
 	check(t, os.CopyFS(to, os.DirFS(from)))

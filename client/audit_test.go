@@ -10,7 +10,6 @@ import (
 	"fedpvi/internal/testing/auditlog"
 )
 
-// audited gives a data holder an audit log.
 func (p *holder) audited() (lines *auditlog.Lines) {
 	p.audit, lines = auditlog.New(p.t)
 	return lines
@@ -77,7 +76,6 @@ func TestAuditLogsOfNeighbours(t *testing.T) {
 	}
 }
 
-// The client restarts before it sends an answer that was already charged.
 func TestAuditLogAfterARestart(t *testing.T) {
 	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]

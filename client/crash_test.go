@@ -47,8 +47,6 @@ func (p *holder) killed(n int) bool {
 	return true
 }
 
-// The result must be that of a client that is not killed.
-//
 //abuse:case A01 it continues where it was: one charge and the same bytes for each plan
 //abuse:case A25 no second answer, at whichever step the client was stopped
 func TestKilledClientContinues(t *testing.T) {

@@ -253,7 +253,6 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	})
 }
 
-// play runs all clients concurrently until the study has ended.
 func (n *realNetwork) play() []*client.Ending {
 	n.t.Helper()
 	endings, errs := n.runAll()

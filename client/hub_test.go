@@ -146,7 +146,6 @@ func (h *hub) invite(name identity.Name) invitation.Invitation {
 	return i
 }
 
-// Join redeems an invitation.
 func (h *hub) Join(_ context.Context, r transport.JoinRequest) (transport.Admission, error) {
 	e, err := roster.ParseEntry(r.Entry, h.hash())
 	check(h.t, err)
@@ -369,7 +368,6 @@ func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 	return item, nil
 }
 
-// Whole returns an entry with its body, and counts the request.
 func (l line) Whole(_ context.Context, number uint64) (transport.Item, error) {
 	l.asked++
 	return l.items[number-1], nil

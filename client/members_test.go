@@ -45,7 +45,6 @@ func (l line) Renew(_ context.Context, r transport.RenewRequest) (transport.Rene
 	return transport.Renewed{Certificate: certificate, Authority: l.authority.Certificate(), Signature: signature[:], Renewals: l.renewals}, nil
 }
 
-// newEntry returns new keys and a roster entry with them.
 func newEntry(t testing.TB, h *hub, name identity.Name, role identity.Role) (*identity.Identity, *channel.Key, *seal.Key, roster.Entry) {
 	t.Helper()
 	i, err := identity.Generate()

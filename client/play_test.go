@@ -94,7 +94,6 @@ func (p *holder) openWith(boundary func(point string) error) *client.Client {
 	return c
 }
 
-// with calls f with the open client, the study and the policy.
 func (p *holder) with(f func(c *client.Client, m *client.Member, policy *client.Policy) error) error {
 	p.t.Helper()
 	c := p.open()
@@ -117,7 +116,6 @@ func (p *holder) approve() error {
 	})
 }
 
-// review returns the review of the study.
 func (p *holder) review() (r *client.Review) {
 	p.t.Helper()
 	check(p.t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) (err error) {

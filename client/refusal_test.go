@@ -42,7 +42,6 @@ func (p *holder) stops(what string, code int, says string, spent float64) {
 	p.refused(what, err, code, says, spent)
 }
 
-// edit replaces old with new in the policy file.
 func (p *holder) edit(old, new string) {
 	p.t.Helper()
 	path := filepath.Join(p.dir, client.PolicyFile)

@@ -78,7 +78,6 @@ func TestClientsStopAfterRejectedRounds(t *testing.T) {
 	}
 }
 
-// answersOf returns the numbers of the plans that a client has answered.
 func (h *hub) answersOf(name identity.Name) (plans []uint64) {
 	for key := range h.releases {
 		if key.client == name {

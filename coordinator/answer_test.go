@@ -99,7 +99,6 @@ func (s *longStand) take(p *party, w *written, payload payload) error {
 	})
 }
 
-// damage changes a byte of an answer in the store.
 func (s *longStand) damage(p *party, at int64, change byte) {
 	s.t.Helper()
 	key := store.ReleaseKey{Ask: 1, Client: string(p.peer.Name)}

@@ -21,7 +21,6 @@ import (
 	"fedpvi/transport"
 )
 
-// wideText returns a study document with d coefficients.
 func wideText(d, rounds int) []byte {
 	var b strings.Builder
 	b.WriteString("[study]\nversion = 1\nname = \"wide\"\n")
@@ -126,7 +125,6 @@ func (c *crowd) answer(p *party, chain transcript.Chain, e transcript.Entry, pro
 	return transport.Item{Envelope: envelope, Body: body}
 }
 
-// processorTime returns the CPU time that this process has used so far.
 func processorTime(t testing.TB) time.Duration {
 	var r unix.Rusage
 	check(t, unix.Getrusage(unix.RUSAGE_SELF, &r))

@@ -15,7 +15,6 @@ import (
 	"fedpvi/transport"
 )
 
-// played runs a study of two clients to its end.
 func played(t *testing.T, document []byte) (*house, []*party) {
 	h, parties := begun(t, Options{}, document, two...)
 	play(t, parties...)

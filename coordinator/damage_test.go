@@ -14,7 +14,6 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// A coordinator with a damaged state must refuse to start.
 func TestDamagedStatesAreRefused(t *testing.T) {
 	for name, damage := range map[string]func(s *stand, kept store.Study) error{
 		"the last entry": func(_ *stand, kept store.Study) error {

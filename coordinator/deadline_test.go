@@ -110,7 +110,6 @@ func TestTooFewAnswers(t *testing.T) {
 	})
 }
 
-// A round begins only when at least min_clients clients have called recently.
 func TestRoundWaitsForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, parties := founded(t, Options{RoundDeadline: 10 * time.Minute}, planeText(clientPrivacy, "rounds = 1", twoAreEnough), "north", "south", "west")

@@ -20,7 +20,6 @@ import (
 	"fedpvi/transport"
 )
 
-// reasonOf returns the reason in a refusal, or "" if err is nil.
 func reasonOf(t *testing.T, err error) transport.Reason {
 	t.Helper()
 	if err == nil {
@@ -234,7 +233,6 @@ func approvalAsRelease(s *stand) transport.Item {
 	return transport.Item{Envelope: e, Body: s.good.Body}
 }
 
-// foreignAnswer returns an answer of south that north has encrypted and signed.
 func foreignAnswer(s *stand) transport.Item {
 	a, err := s.south.site.Answer(seeded.Stream(1, "client", 1, 1))
 	check(s.t, err)
@@ -398,8 +396,6 @@ func TestMethodsAreForClientsOfTheStudy(t *testing.T) {
 	}
 }
 
-// A guest without a certificate can only redeem its own invitation.
-//
 //abuse:case A06 another client's name, keys or token: denied, state unchanged
 //abuse:case P11 an expired or used token: denied
 func TestHostileGuests(t *testing.T) {

@@ -149,7 +149,6 @@ func TestRosterChangesKilledAtEveryTransaction(t *testing.T) {
 	}
 }
 
-// checkRotated checks the keys, the revocation and the bundle after playRotated.
 func checkRotated(t *testing.T, h *house, parties []*party) {
 	t.Helper()
 	h.restart()

@@ -310,8 +310,8 @@ func (b *batch) open() (opened bool, err error) {
 	return true, nil
 }
 
-// quorum reports whether enough clients are present for a round, which fewer answers would make
-// void. With secure aggregation, enough clients must also have sent their keys.
+// quorum reports whether enough clients are present for a round. With fewer answers, the round
+// would be void. With secure aggregation, enough clients must also have sent their keys.
 func (b *batch) quorum() bool {
 	present := 0
 	for _, name := range b.state.staying() {

@@ -68,7 +68,6 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []se
 	return entries, result
 }
 
-// equalsOneProcess checks that p has read the entries and the result of inOneProcess.
 func equalsOneProcess(t *testing.T, document []byte, parties []*party, p *party) {
 	t.Helper()
 	entries, result := inOneProcess(t, document, parties)

@@ -15,7 +15,6 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// runProgram runs a study from experiments/programs.
 func runProgram(t *testing.T, name string, settings ...string) *Play {
 	t.Helper()
 	file := filepath.Join("..", "experiments", "programs", name+".toml")

@@ -40,7 +40,6 @@ func parse(t testing.TB, name, text string, overrides ...study.Override) *study.
 	return st
 }
 
-// experiment loads a study from the folder experiments with the given settings.
 func experiment(t testing.TB, name string, settings ...string) (*study.Study, string) {
 	t.Helper()
 	path := filepath.Join("..", "experiments", filepath.FromSlash(name))

@@ -32,7 +32,6 @@ type row struct {
 	z, y string
 }
 
-// ordinary returns a row with usual values.
 func ordinary(i int) row {
 	x := 5 + 5*math.Sin(float64(i))
 	y := "no"

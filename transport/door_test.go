@@ -113,7 +113,6 @@ func TestConnectionsOfStrangersAreLimited(t *testing.T) {
 	})
 }
 
-// The test checks that connections of guests count as connections of strangers.
 func TestConnectionsOfGuestsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newCounter()

@@ -144,8 +144,6 @@ func TestOffsetBehindAnEntry(t *testing.T) {
 	wantRefusal(t, wrapped(err), OutOfPlace)
 }
 
-// The server ends a call whose caller has stopped sending or reading.
-//
 //abuse:case A12 ended; the memory held for it is bounded
 func TestStalledCallEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -186,7 +184,6 @@ func TestStalledCallEnds(t *testing.T) {
 	})
 }
 
-// A call may wait for an entry without a time limit.
 func TestWaitingForAnEntryIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

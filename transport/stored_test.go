@@ -35,7 +35,6 @@ func (t *sentFrames) SendMsg(m any) error {
 	return nil
 }
 
-// bytes returns the encoded messages, separated by bars.
 func (t *sentFrames) bytes() (all []byte) {
 	for _, f := range t.sent {
 		data, _ := codec{}.Marshal(f) // no error, because frames are already encoded

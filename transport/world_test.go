@@ -262,7 +262,6 @@ func item(body []byte) Item {
 	return Item{Envelope: sum[:], Body: body}
 }
 
-// taken returns the number of times that an answer was accepted.
 func (d *desk) taken(it Item) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -282,7 +281,6 @@ func (d *desk) written() (n int) {
 	return n
 }
 
-// asked returns the number of times that an entry was requested.
 func (d *desk) asked() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

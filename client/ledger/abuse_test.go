@@ -9,8 +9,6 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// Many studies charge the last part of a budget concurrently.
-//
 //abuse:case A23 the charges that fit are accepted, all others get the same refusal
 func TestTheLastOfABudget(t *testing.T) {
 	s := newStore(t)

@@ -62,7 +62,6 @@ func workbook(t *testing.T, name string) []byte {
 	return b.Bytes()
 }
 
-// parquets returns a Parquet file with the given rows.
 func parquets[T any](t *testing.T, rows ...T) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -23,7 +23,6 @@ type = "numeric"
 bounds = [0, 20]
 `
 
-// The test makes mistakes that people make when they run a coordinator.
 func TestMistakes(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	check(t, err)

@@ -10,7 +10,6 @@ import (
 	"fedpvi/coordinator"
 )
 
-// printed returns the output that f writes to standard output.
 func printed(t *testing.T, f func()) string {
 	t.Helper()
 	r, w, err := os.Pipe()

@@ -33,7 +33,6 @@ clients = 3
 synthetic.records_per_client = 10
 `
 
-// Mistakes that authors make in study files and in commands of the simulator.
 func TestMistakes(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {

@@ -48,7 +48,6 @@ func serve(t *testing.T) (dir string, hub *coordinator.Hub) {
 	return dir, hub
 }
 
-// Orders over the socket return the same results as orders to the hub.
 func TestOrders(t *testing.T) {
 	dir, hub := serve(t)
 	remote, err := Dial(t.Context(), dir)

@@ -309,8 +309,8 @@ func (s Study) drop(part string, key []byte) error {
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes from the database the file with the key prefix if exact is true, and otherwise
-// all files whose keys begin with prefix. The files are removed after the transaction.
+// dropFiles removes all files whose keys begin with prefix from the database or, if exact is true,
+// only the one whose key is prefix. The files are deleted after the transaction.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {

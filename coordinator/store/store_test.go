@@ -43,7 +43,6 @@ func created(t *testing.T, o Options) *Store {
 	return s
 }
 
-// in runs f on the test's study in a transaction.
 func in(t testing.TB, s *Store, f func(st Study) error) {
 	t.Helper()
 	check(t, s.UpdateStudy(hash, f))

@@ -12,8 +12,6 @@ import (
 
 var fuzzed = Hash{1, 2, 3}
 
-// FuzzRequest passes any request that a party signs to the authority.
-//
 //abuse:case A08 the authority certifies only the key that the roster pins
 func FuzzRequest(f *testing.F) {
 	a, m := newAuthorityOf(f, fuzzed), newMember(f, fuzzed, identity.Client, "north")
@@ -38,7 +36,6 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzCertificates passes arbitrary bytes to a party as its certificate.
 func FuzzCertificates(f *testing.F) {
 	a, m := newAuthorityOf(f, fuzzed), newMember(f, fuzzed, identity.Client, "north")
 	leaf, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, end)

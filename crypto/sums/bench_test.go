@@ -77,7 +77,6 @@ func BenchmarkSums(b *testing.B) {
 	}
 }
 
-// processor returns the processor time of this process in nanoseconds.
 func processor() int64 {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

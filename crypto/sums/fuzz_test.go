@@ -93,7 +93,6 @@ func FuzzFollow(f *testing.F) {
 	})
 }
 
-// FuzzGather passes arbitrary columns to a client.
 func FuzzGather(f *testing.F) {
 	w, states, _ := fuzzWorld(f)
 	good := w.pieces(1)

@@ -104,7 +104,6 @@ func (e *explorer) certified(w *modelState, cut int) bool {
 	return n >= e.certificate
 }
 
-// mayConfirm reports whether a client confirms a cut.
 func (e *explorer) mayConfirm(h holder, cut int) bool {
 	return int(h.plan) == e.cuts[cut].plan && h.confirmed == 0 && h.shared == 0 && !e.unconfirmed
 }

@@ -15,8 +15,6 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// The test checks that an audit of the unchanged program has no finding.
-//
 //abuse:case P19 the optimal attack on every mechanism stays within its stated privacy
 func TestAuditHasNoFindings(t *testing.T) {
 	a, err := New()

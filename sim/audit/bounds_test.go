@@ -108,7 +108,6 @@ func TestChiSquareOfImpossibleCell(t *testing.T) {
 	}
 }
 
-// stepDelta must agree with the accountant.
 func TestStepDelta(t *testing.T) {
 	for _, c := range []struct {
 		event                   accountant.Event

@@ -148,7 +148,7 @@ func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 }
 
 // inputs returns the distributions of one element of a release for two inputs. They differ by
-// factor times the clip in the L2 norm, in one element or equally in two, as m has.
+// factor times the clip in the L2 norm, equally in all elements of m, one or two.
 func inputs(m *dpmech.Sum, factor int) (p, q cells) {
 	distance, n := 512, 1<<15 // distance is the difference of one element, in cells
 	if m.Dim() == 2 {

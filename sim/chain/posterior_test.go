@@ -11,7 +11,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Precision returns an error if the precision is not positive definite.
 func TestPrecisionIsOfAConcavePosterior(t *testing.T) {
 	const sd = 2.0
 	m, err := fit.New(&study.Study{

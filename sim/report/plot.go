@@ -164,7 +164,8 @@ func (f Figure) Encode(format string) ([]byte, error) {
 	return nil, fmt.Errorf("figure: unknown format %q", format)
 }
 
-// These constants are the margins of a figure. A label at the end of an axis needs the right one.
+// These constants are the margins of a figure. The right margin leaves space for a label at the end
+// of an axis.
 const (
 	margin      vg.Length = 6
 	rightMargin vg.Length = 10

@@ -132,8 +132,8 @@ func (r *Results) shown() []shown {
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
 }
 
-// shownByPlots returns columns for the coverages, errors of means and ratios of sds in the plots of
-// the sweep, coverages with standard errors and the others with standard deviations.
+// shownByPlots returns columns for the coverages (with standard errors), errors of means and ratios
+// of sds (with standard deviations) in the plots of the sweep.
 func (r *Results) shownByPlots() (columns []shown) {
 	for _, c := range []struct{ metric, head, mean, uncertainty string }{
 		{"coverage", "coverage", "coverage", "coverage_se"},

@@ -33,7 +33,6 @@ func selected(t *testing.T, selection string) []Cell {
 	return cells
 }
 
-// find returns the first cell in a selection.
 func find(t *testing.T, selection string) *Cell {
 	t.Helper()
 	return &selected(t, selection)[0]

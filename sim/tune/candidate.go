@@ -42,8 +42,8 @@ func (s Setting) String() string {
 const (
 	// Rule names the study with the program's default value of every searched setting.
 	Rule = "default rule"
-	// AsWritten names the study with the settings in its file, a candidate if it sets a key that
-	// the search can change.
+	// AsWritten names the candidate with the settings in the study's file. It exists only if the
+	// file sets a key that the search can change.
 	AsWritten = "as written"
 )
 

@@ -123,7 +123,6 @@ func TestSearchRefusals(t *testing.T) {
 	}
 }
 
-// Drawn candidates must fill the search space and stay within it.
 func TestCandidates(t *testing.T) {
 	s, err := New(Options{Study: writeStudy(t, madeUp), Score: LogLikelihood, Budget: 400, Seed: 3})
 	if err != nil {

@@ -131,8 +131,8 @@ func twice(ctx context.Context, records string, clients []string, runs [2]run) (
 // dealHospitals generates the records of four clients, and returns the names of the clients.
 func dealHospitals(ctx context.Context) (clients []string, err error) {
 	say("Records of four hospitals, made up, in files of their own: %s", records)
-	// Version 1 of the study language, because upgrade begins the study with a build that may not
-	// know version 2.
+	// Use version 1 of the study language, because upgrade begins the study with a build that may
+	// not know version 2.
 	return deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private", "--set", "study.version=1",
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
 }

@@ -168,7 +168,6 @@ func (o *observed) wiretap(at, to string) (address string) {
 // listens on another address.
 const tapped = "127.0.0.2"
 
-// free returns an unused address.
 func (o *observed) free() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(o.t, err)
@@ -240,7 +239,6 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 	return nil
 }
 
-// measure records the coordinator's metrics.
 func (o *observed) measure() error {
 	answer, err := http.Get("http://" + o.metrics + "/metrics")
 	if err != nil {
@@ -293,7 +291,6 @@ func modes(t *testing.T, dir string) {
 
 var keyLine = regexp.MustCompile(`(?m)^fedpvi-[a-z-]+ v1 (\S+)$`)
 
-// keys returns the contents of all key files below a directory.
 func keys(t *testing.T, dir string) (all [][]byte) {
 	t.Helper()
 	check(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -244,7 +244,6 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// ssh-keygen must verify the signature.
 func TestSignature(t *testing.T) {
 	keygen, err := exec.LookPath("ssh-keygen")
 	if err != nil {

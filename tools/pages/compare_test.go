@@ -41,7 +41,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// write replaces the outputs, and omits the lines that the page omits.
 func TestWrite(t *testing.T) {
 	commands := parse(example)
 	got := write(example, commands, [][]string{{"the sum is 4", "a", "b", "over"}, {"noise 1", "noise 2"}})

@@ -57,7 +57,6 @@ func TestStudiesShareAPort(t *testing.T) {
 	}
 }
 
-// A closed node releases its label, and its port stays open.
 func TestLabelIsReleased(t *testing.T) {
 	p, view := listen(t), NewView(sites, time.Now)
 	for range 2 {

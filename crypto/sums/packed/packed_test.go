@@ -12,7 +12,6 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// rules draws a scheme.
 func rules(t *rapid.T) *Scheme {
 	clients := rapid.IntRange(2, 14).Draw(t, "clients")
 	s, err := New(clients, rapid.IntRange((clients+3)/2, clients).Draw(t, "fewest"))

@@ -16,7 +16,6 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// days reads a column of a source as dates.
 func days(t *testing.T, s origin.Source, column string) (all []string, err error) {
 	t.Helper()
 	err = s.Read(t.Context(), format, []table.Wanted{{Name: column, Date: true}}, io.Discard, func(r table.Reader) error {

@@ -63,7 +63,6 @@ func parquetFile[T any](t *testing.T, all []T) []byte {
 	return b.Bytes()
 }
 
-// withMetadata returns a Parquet file with changed metadata.
 func withMetadata(t *testing.T, whole []byte, change func(m *metadata.FileMetaData)) []byte {
 	t.Helper()
 	const tail = 8 // size of the last part of the file: the length of the metadata, and the mark of the format

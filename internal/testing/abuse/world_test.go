@@ -120,7 +120,6 @@ func (p *party) joining() transport.JoinRequest {
 	return transport.JoinRequest{Token: p.invited.Token.Reveal(), Entry: p.entry.Bytes(), Request: p.request}
 }
 
-// dial opens a connection to the coordinator with the given configuration.
 func (h *hub) dial(c transport.Config) *transport.Client {
 	h.t.Helper()
 	c.Address, c.RoundDeadline = h.address, time.Minute
@@ -133,7 +132,6 @@ func (h *hub) dial(c transport.Config) *transport.Client {
 	return line
 }
 
-// join redeems the invitation over the network.
 func (p *party) join() {
 	t := p.hub.t
 	t.Helper()

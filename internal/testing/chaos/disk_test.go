@@ -66,7 +66,6 @@ func (d *disk) wrote(b []byte, off int64) {
 	d.dirty = append(d.dirty, written{slices.Clone(b), off})
 }
 
-// sync makes all dirty writes durable.
 func (d *disk) sync() {
 	for _, w := range d.dirty {
 		d.durable = put(d.durable, w.bytes, w.at)

@@ -38,7 +38,6 @@ type process struct {
 	done    bool
 }
 
-// now returns the time on the clock of the process.
 func (p *process) now() time.Time {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
@@ -205,7 +204,6 @@ func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// sync simulates a sync of the database.
 func (l *life) sync() error {
 	f, err := l.due()
 	if err == nil {

@@ -137,7 +137,6 @@ func (t *template) invite(s *coordinator.Study) error {
 	return nil
 }
 
-// equip writes the records and the policy of a client.
 func (t *template) equip(m int, name pvi.ClientID, policy string) error {
 	var b strings.Builder
 	b.WriteString("x,y\n")

@@ -73,7 +73,6 @@ func play(t *testing.T, of *template, dir string, seed uint64, pace time.Duratio
 	return a
 }
 
-// populate creates the processes of the coordinator and the clients.
 func (w *world) populate(seed uint64) error {
 	names := []string{"coordinator"}
 	for _, n := range w.names {
@@ -108,7 +107,6 @@ func (w *world) run() {
 	}
 }
 
-// coordinate runs the coordinator until it stops or is killed.
 func (w *world) coordinate(l *life) error {
 	hub, err := coordinator.Open(l.dir, coordinator.Options{
 		Now: l.p.now, RoundDeadline: deadline, Store: store.Options{Layer: l.layer(), Long: w.template.long, Commit: func(commit func() error) error {
@@ -137,7 +135,6 @@ func (w *world) coordinate(l *life) error {
 	return hub.Close()
 }
 
-// takePart runs a client until it stops or is killed.
 func (w *world) takePart(l *life) error {
 	c, err := client.Open(client.Options{
 		Dir: l.dir, Program: "chaos 1", Command: "chaos", Now: l.p.now, Create: true, Layer: l.layer(), Boundary: func(point string) error {
@@ -222,7 +219,6 @@ func (w *world) befall(f fault) {
 	}
 }
 
-// later calls a function after a delay.
 func (w *world) later(d time.Duration, do func()) {
 	w.wg.Go(func() {
 		if rest(w.ctx, d); w.ctx.Err() == nil {

@@ -15,7 +15,6 @@ var (
 	name = regexp.MustCompile(`\w+`)
 )
 
-// pages returns the text of all documentation pages, by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))

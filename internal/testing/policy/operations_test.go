@@ -26,7 +26,6 @@ func source(t *testing.T, path string) string {
 	return string(b)
 }
 
-// section returns the text below a heading of a page.
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
 	_, after, ok := strings.Cut(page, "\n## "+heading+"\n")

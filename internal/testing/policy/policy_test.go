@@ -329,7 +329,6 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
-// The test checks that every package has exactly one package comment.
 func TestEveryPackageHasOneDoc(t *testing.T) {
 	docs := map[string][]string{}
 	for _, f := range files(t) {

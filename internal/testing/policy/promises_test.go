@@ -14,7 +14,6 @@ import (
 // its file.
 var namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`|\\[((?:Test|Fuzz)[A-Z]\\w*)\\]\\(([^)]*)\\)")
 
-// testsOf returns the tests and fuzz targets that source declares.
 func testsOf(source string) []string {
 	return names(source, regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`))
 }
