@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -127,6 +128,43 @@ func TestReturningClientKeepsThePace(t *testing.T) {
 			t.Errorf("reading for %v: connected after %v, and the answer left %v later", reading, connected, left)
 		}
 	}
+}
+
+// A client that stops because its answers fail must not show when it has computed the last one. The
+// clock of the test moves only when a client computes or waits.
+func TestFailingClientKeepsThePace(t *testing.T) {
+	const pace = 2500 * time.Millisecond
+	source := planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", "pace = 2.5")
+	h, all := federation(t, bytes.Replace(source, []byte("rounds = 3"), []byte("rounds = 9"), 1), "north", "south")
+	h.spoil(all[0].name)
+	h.begin()
+	for range 6 {
+		for _, p := range all {
+			before := p.late
+			err := p.with(func(c *client.Client, m *client.Member, _ *client.Policy) error {
+				c.SeedNoise(func(ask int) *dpmech.Stream {
+					p.late += time.Millisecond
+					return seeded.Stream(1, "client", p.seed, uint64(ask))
+				})
+				_, err := p.runIn(c, m, line{h, p.name})
+				return err
+			})
+			if err == nil {
+				continue
+			}
+			if failing := new(client.Failing); !errors.As(err, &failing) {
+				t.Fatal(err)
+			}
+			if took := p.late - before; took <= pace || took%pace != 0 {
+				t.Errorf("%s stopped after %v", p.name, took)
+			}
+			return
+		}
+		for _, ask := range h.server.Open() {
+			h.close(ask)
+		}
+	}
+	t.Error("no client has stopped")
 }
 
 type pacedLine struct {

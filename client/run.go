@@ -314,10 +314,14 @@ func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) 
 	item, err := a.answer(ctx)
 	if gone := new(lost); errors.As(err, &gone) {
 		a.client.log.Error("the answer to a plan could not be computed; it is charged, because its noise was drawn", "question", ask, "error", gone.why)
-		if a.at.Failed >= maxFailures {
-			return &Failing{a.at.Failed, gone.why}
+		if a.at.Failed < maxFailures {
+			return nil
 		}
-		return nil
+		// The coordinator sees when the client stops, and must not see when the computation ended.
+		if err := a.keepPace(ctx, r, ask); err != nil {
+			return err
+		}
+		return &Failing{a.at.Failed, gone.why}
 	}
 	if err != nil {
 		return err
