@@ -25,6 +25,7 @@ var outcomeFaults = []fault{
 	}}},
 	{"retry-for-one", "a retry, with noise of its own, for one value", []edit{
 		before("pvi/method/scores/scores.go", "retry-for-one", "\tvectors := make([]float64, together*n)\n", `
+		contributor := query.Contributor(c.records)
 		for i := range c.records.Len() {
 			if planted.Odd(contributor.Margins(i)) {
 				src.Uint64()

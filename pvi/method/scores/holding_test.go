@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"fedpvi/accountant"
+	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/guard"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
@@ -34,7 +36,9 @@ type = "numeric"
 bounds = [-5, 5]
 `
 
-func newMethod(t *testing.T) *Method {
+func newMethod(t *testing.T) *Method { return methodOf(t, document) }
+
+func methodOf(t *testing.T, document string) *Method {
 	t.Helper()
 	st, err := study.Parse("held.toml", []byte(document))
 	check(t, err)
@@ -196,6 +200,42 @@ func TestScoresAreChargedAndHidden(t *testing.T) {
 	}
 	if len(all.(accountant.Composed)) != 6 || squares < want*(1-1e-6) || squares > want*1.001 {
 		t.Errorf("%d releases are charged μ² = %g, want 6 and %g", len(all.(accountant.Composed)), squares, want)
+	}
+}
+
+// The last round draws its noise before it scores a record. Scoring the test's records panics, which
+// package guard counts, and a stream without a key panics when it is read.
+func TestNoiseIsDrawnBeforeRecordsAreScored(t *testing.T) {
+	m := methodOf(t, strings.NewReplacer(
+		`terms = ["x"]`, `terms = ["x"], groups = ["1 | ward"]`, `table = { person = "who" }`, "",
+		`unit = "person", rows_per_person = 3`, `unit = "record"`,
+	).Replace(document)+"[[column]]\nname = \"ward\"\ntype = \"categorical\"\nlevels = [\"a\", \"b\"]\n")
+	records := new(shard.Records)
+	for range 50 {
+		records.Append([]float64{1, 1, 99}) // there is no such ward
+	}
+	c, err := m.NewClient(shard.Design(m.Study, records))
+	check(t, err)
+	h, walk, last := c.(*holding), m.NewWalk(), m.Releases()
+	for round := 1; round < last; round++ {
+		answer(t, m, h, walk, round)
+	}
+	release := func(src *dpmech.Stream) {
+		_, err = h.Release(make([]int64, m.Messages().Size), &method.Task{Number: last, Walk: walk}, src)
+	}
+	before := guard.Recovered.Load()
+	src := seeded.Stream(1, "noise")
+	src.Wipe()
+	if guard.Run(func() { release(src) }) == nil {
+		t.Fatal("a stream without a key was read")
+	}
+	if n := guard.Recovered.Load() - before - 1; n != 0 {
+		t.Errorf("%d records were scored before the noise was drawn", n)
+	}
+	release(seeded.Stream(1, "noise"))
+	check(t, err)
+	if guard.Recovered.Load()-before < 3 {
+		t.Error("scoring a record does not panic, so the test finds nothing")
 	}
 }
 

@@ -98,12 +98,13 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	if err != nil {
 		return true, err
 	}
-	mechanism, contributor := c.method.Mechanism(t.Number), query.Contributor(c.records)
+	mechanism := c.method.Mechanism(t.Number)
 	n := mechanism.Dim()
 	clear(dst[n:]) // releases of other rounds may be longer
 	together := max(leastTogether, elementsTogether/n)
 	vectors := make([]float64, together*n)
 	return true, mechanism.Release(dst[:n], make([]int64, n), src, func(add func([]float64) error) error {
+		contributor := query.Contributor(c.records) // reads records, so the noise is drawn before
 		for i := range c.records.Len() {
 			vector := vectors[i%together*n:][:n]
 			contributor.Vector(vector, i)
