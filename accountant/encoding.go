@@ -20,8 +20,7 @@ const EventVersion = 1
 
 const (
 	// MaxEventSize is the maximum length in bytes of the encoding of an event.
-	MaxEventSize = 64 << 10
-	// maxEventDepth is the largest depth of nested events.
+	MaxEventSize  = 64 << 10
 	maxEventDepth = 16
 )
 

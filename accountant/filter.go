@@ -237,10 +237,10 @@ func (f *Filter) Epsilon() float64 {
 
 // A BudgetError is the error for a release that costs more than the remaining budget.
 type BudgetError struct {
-	Unit   string  // unit of Asked, Left and Budget
-	Asked  float64 // cost of the release
+	Unit   string // unit of Asked, Left and Budget
+	Asked  float64
 	Left   float64 // remaining budget, less than Asked
-	Budget float64 // whole budget of the filter
+	Budget float64
 }
 
 func newBudgetError(unit string, asked, spent, budget float64) *BudgetError {

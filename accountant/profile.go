@@ -13,8 +13,8 @@ type Profile struct {
 	mu float64 // μ of the Gaussian release that is equivalent to all Gaussian releases of the composition
 
 	above, below [][]step // compositions that bound the profile from above and below, for removal and for addition
-	different    bool     // whether above and below contain different compositions
-	removeFirst  bool     // whether removal, the first composition, has the larger Rényi divergences
+	different    bool
+	removeFirst  bool // whether removal, the first composition, has the larger Rényi divergences
 }
 
 // Account returns the privacy profile of e. It fails if an event is malformed, if the sampling of

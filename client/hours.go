@@ -16,9 +16,9 @@ import (
 // A Duration estimates how long the computations of a study occupy this machine, from the study and
 // the machine's speed on made-up records. It does not depend on the client's own records.
 type Duration struct {
-	Hours   float64 `json:"hours"`             // computing time of a client with Records records; 0 if it is unknown
-	Records int     `json:"records"`           // federation.max_records
-	Answers int     `json:"answers"`           // number of answers of one client
+	Hours   float64 `json:"hours"`   // computing time of a client with Records records; 0 if it is unknown
+	Records int     `json:"records"` // federation.max_records
+	Answers int     `json:"answers"`
 	Unknown string  `json:"unknown,omitempty"` // reason why there is no estimate; empty if there is an estimate
 }
 
@@ -28,7 +28,7 @@ const (
 	// A rehearsal (a simulation of two clients) ends after this time, once each client has answered
 	// a plan of the rounds phase.
 	rehearse = 300 * time.Millisecond
-	longest  = 30 * time.Second // time limit of a rehearsal
+	longest  = 30 * time.Second
 )
 
 // estimate measures the computing time of the beginning of a study with two clients and made-up

@@ -31,7 +31,7 @@ type Policy struct {
 	// Otherwise they are charged for a coordinator that opens every message, except for secure
 	// aggregation as in Recognised.
 	TrustCoordinator bool
-	MinParticipants  int // minimum number of clients in a study
+	MinParticipants  int
 	// Recognised contains the fingerprints of clients that the data holder knows. A study with
 	// secure aggregation assumes that at most t clients collude. Without TrustCoordinator, it is
 	// charged against t colluding clients if at most t clients in the roster are not recognised,
@@ -137,7 +137,6 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	return p, nil
 }
 
-// defaultParticipants is the default minimum number of clients.
 const defaultParticipants = 2
 
 func readFingerprints(t *document.Table, key string) (all []identity.Fingerprint) {

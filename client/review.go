@@ -22,7 +22,7 @@ import (
 type Review struct {
 	Study       *words.Explained `json:"study"`
 	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document; the approval contains this hash
-	Name        string           `json:"name"`   // name of this client in the study
+	Name        string           `json:"name"`
 	Coordinator Organiser        `json:"coordinator"`
 	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before the roster is known
 	Roster      *Members         `json:"roster,omitempty"`  // names and fingerprints; nil before the roster is known

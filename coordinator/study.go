@@ -44,7 +44,7 @@ type Study struct {
 	// Only the study's loop uses the following fields.
 	st     *state
 	broken bool // whether the store could not be read, so that st may differ from it
-	failed bool // whether the last transaction failed
+	failed bool
 }
 
 // paces is the minimum deadline of a round, in multiples of federation.pace. A client answers only

@@ -24,7 +24,7 @@ type Partition func(records *shard.Records, clients int, seed uint64) ([][]int, 
 type Client struct {
 	Model   *fit.Model
 	Records *shard.Shard
-	Clients int           // number of clients of the study
+	Clients int
 	BuiltIn solver.Solver // the solver that inference.solver names
 }
 

@@ -18,7 +18,7 @@ import (
 type NoiseAware struct {
 	Method       string     `json:"method"` // value of the setting inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
-	Marginals    []Marginal `json:"marginals"` // marginals of the noise-aware posterior
+	Marginals    []Marginal `json:"marginals"`
 
 	// GradientNoise and CurvatureNoise are the standard deviations of the noise in each element of
 	// the sum of all clients' gradients, and of their curvatures.

@@ -16,8 +16,8 @@ import (
 type Options struct {
 	StudyFile string // path of the study file, in whose folder data files are looked for first
 	DataFile  string // file of records to use instead of the files that the study names
-	Seed      uint64 // seed of the simulation
-	Workers   int    // number of goroutines; 1 if 0
+	Seed      uint64
+	Workers   int // number of goroutines; 1 if 0
 
 	// Secure, if not nil, makes the clients use secure sums in all phases, with the same results
 	// bit for bit. It is a clock in seconds, to measure the time.

@@ -72,7 +72,7 @@ func (c *Client) followerAt(f *follower, number uint64) *follower {
 
 // A follower keeps a call open and receives consecutive entries.
 type follower struct {
-	next   uint64 // number of the next entry
+	next   uint64
 	items  chan Item
 	cancel context.CancelFunc
 	done   chan struct{}

@@ -10,7 +10,7 @@ import (
 // Stored is a body on disk, which the server reads while it sends it.
 type Stored interface {
 	Pieces
-	Hash() Hash // SHA-256 of the body
+	Hash() Hash
 }
 
 // held is a body in memory with its hash.

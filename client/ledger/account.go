@@ -92,8 +92,8 @@ func (a *account) summary(dataset string) Account {
 type Quote struct {
 	Unit  string  `json:"counted_in"`
 	Cost  float64 `json:"cost"`
-	Left  float64 `json:"left"`  // remaining budget before the release
-	Total float64 `json:"total"` // whole budget of the data set
+	Left  float64 `json:"left"` // remaining budget before the release
+	Total float64 `json:"total"`
 	// EpsilonBefore and EpsilonAfter are the values of [Account].Epsilon before and after the
 	// release.
 	EpsilonBefore float64 `json:"epsilon_before"`

@@ -36,13 +36,13 @@ type Entry struct {
 
 // A Charge records the cost of one answer.
 type Charge struct {
-	Study    Hash `json:"study"`    // hash of the study document
+	Study    Hash `json:"study"`
 	Protocol Hash `json:"protocol"` // hash of the protocol, which is derived from the study
-	Roster   Hash `json:"roster"`   // hash of the roster
+	Roster   Hash `json:"roster"`
 	// number of the plan, from 1; 0 in a correction of earlier charges
 	Ask     uint64 `json:"ask"`
-	View    string `json:"view"`    // name of the observer for which the cost is computed
-	Policy  Hash   `json:"policy"`  // hash of the policy file
+	View    string `json:"view"` // name of the observer for which the cost is computed
+	Policy  Hash   `json:"policy"`
 	Records Hash   `json:"records"` // keyed hash of the file of records; see NameRecords
 	Event   []byte `json:"event"`   // encoding by accountant.MarshalEvent
 
@@ -59,7 +59,7 @@ type Charge struct {
 // part of the entry.
 type Stamp struct {
 	Entry    Entry
-	Hash     Hash // hash of the entry
+	Hash     Hash
 	Envelope Hash // hash of the envelope that the entry pays for; zeros if there is none
 	line     []byte
 }

@@ -67,7 +67,7 @@ func (s *Store) Export(w io.Writer, now time.Time) error {
 // A Report is the result of [Verify].
 type Report struct {
 	Title       Title                `json:"title"`
-	Fingerprint identity.Fingerprint `json:"fingerprint"` // fingerprint of the data holder
+	Fingerprint identity.Fingerprint `json:"fingerprint"`
 	Accounts    []Account            `json:"accounts"`
 }
 

@@ -56,7 +56,7 @@ var (
 // process can open at a time. It is safe for concurrent use.
 type Store struct {
 	dir      string
-	path     string // path of the database file
+	path     string
 	lock     *keyfile.Lock
 	holder   *identity.Identity
 	key      *seal.Key // key that encrypts the states of studies on disk

@@ -40,7 +40,7 @@ type Config struct {
 
 	Address  string // host:port of this machine
 	Origin   string // origin of a proxy in front of the pages, as in [web.Options]
-	LinkFile string // path of the file with the login link
+	LinkFile string
 	Announce func(link string)
 }
 
@@ -56,8 +56,8 @@ type Pages struct {
 	reports map[ledger.Hash]*page.Report
 
 	mu      sync.Mutex
-	running bool          // whether a run has begun
-	status  client.Status // progress of the run
+	running bool
+	status  client.Status
 	awaited ledger.Hash   // study for which a run waits until the data holder decides; zero for none
 	changed chan struct{} // closed when the next form has been processed
 }

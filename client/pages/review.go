@@ -22,7 +22,7 @@ type reviewed struct {
 	Stands   string
 	Result   template.HTML // result of the study; empty if there is none
 	Open     bool          // whether the data holder can approve or refuse the study
-	Awaited  bool          // whether a run waits for the decision
+	Awaited  bool
 }
 
 func (p *Pages) review(r *http.Request) (*web.Page, error) {

@@ -17,7 +17,6 @@ import (
 
 func init() { origin.Register(arrowdata.Read, sqldata.Read) }
 
-// recordFlags are the flags that select the records.
 type recordFlags struct {
 	Query        string `help:"With a database: file with one SELECT statement that returns the columns of the study." type:"existingfile" placeholder:"FILE"`
 	Separator    string `help:"Separator of the fields of this CSV file. Default: the study's separator." placeholder:"CHARACTER"`

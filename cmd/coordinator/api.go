@@ -91,12 +91,10 @@ func (e *environment) one(api admin.API, study string) (coordinator.Status, erro
 	return all[0], nil
 }
 
-// studyArg is the argument that selects a study.
 type studyArg struct {
 	Study string `arg:"" optional:"" help:"Name of the study, or the first digits of its digest. Default: the only one."`
 }
 
-// jsonFlag is the flag that selects JSON output.
 type jsonFlag struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }

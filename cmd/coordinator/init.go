@@ -19,7 +19,6 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// invitationFlags are the flags that configure invitations.
 type invitationFlags struct {
 	Valid time.Duration `help:"How long the invitations are valid." default:"336h" placeholder:"TIME"`
 	Out   string        `help:"Folder for the invitations. Default: invitations/STUDY in the state directory." type:"path" placeholder:"DIR"`

@@ -43,7 +43,7 @@ type API interface {
 type Founding struct {
 	File      string          `json:"file"` // file name for error messages
 	Document  []byte          `json:"document"`
-	Name      identity.Name   `json:"name,omitempty"` // name of the coordinator
+	Name      identity.Name   `json:"name,omitempty"`
 	Addresses []string        `json:"addresses"`
 	Clients   []identity.Name `json:"clients"`
 	Valid     time.Duration   `json:"valid"` // validity period of the invitations

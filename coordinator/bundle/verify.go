@@ -56,10 +56,10 @@ type verifier struct {
 	excluded map[identity.Name]uint64 // last plan in which an excluded or revoked client may take part
 	revoked  int                      // number of clients whose keys were revoked
 	receipts []transcript.Receipt     // receipts of the answers verified so far
-	entries  []transcript.Entry       // entries of the transcript verified so far
+	entries  []transcript.Entry
 	report   Report
 
-	tracing bool // whether rounds are traced
+	tracing bool
 	rounds  []session.TracedRound
 }
 

@@ -31,11 +31,10 @@ type Config struct {
 	Orders   admin.API // reads the status and the bundle of a study
 	Address  string    // host:port of this machine
 	Origin   string    // origin of a proxy in front of the pages, as in [web.Options]
-	LinkFile string    // path of the file with the login link
+	LinkFile string
 	Announce func(link string)
 }
 
-// pages serves the pages of a coordinator.
 type pages struct {
 	Config
 

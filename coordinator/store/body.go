@@ -37,7 +37,7 @@ const (
 // A Value is a byte string that is ready to be stored. If it is long, it is already in a file.
 type Value struct {
 	Size  int64
-	Hash  Hash   // SHA-256 of the value
+	Hash  Hash
 	Bytes []byte // the value; nil if it is in a file
 }
 

@@ -30,7 +30,7 @@ type Entry struct {
 	Name      identity.Name
 	Role      identity.Role // client or coordinator
 	Key       identity.PublicKey
-	Pin       identity.Pin   // pin of the party's TLS key
+	Pin       identity.Pin
 	Recipient seal.Recipient // public key for the encryption of messages to the party
 	// Signature is the party's own signature of the study's hash and all fields above.
 	Signature [identity.SignatureSize]byte

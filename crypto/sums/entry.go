@@ -20,7 +20,7 @@ func refuse(format string, args ...any) error { return &Refused{fmt.Sprintf(form
 // A Dealt identifies a deal in a cut, by the dealer and the salt that it has drawn. Only the dealer
 // can make columns for this salt.
 type Dealt struct {
-	Place int // place of the dealer
+	Place int
 	Salt  Hash
 }
 

@@ -35,7 +35,7 @@ type Federation struct {
 	chain   transcript.Chain // provides the headers of messages and the roster
 	clients []roster.Entry   // the client at place p has index p − 1
 	scheme  *packed.Scheme
-	length  int // number of elements of a vector
+	length  int
 	words   int // number of words of a column
 }
 

@@ -37,7 +37,7 @@ type Chain struct {
 type Position struct {
 	Number uint64 // number of the last entry; 0 if there is none
 	Head   Hash   // SHA-256 of the envelope of the last entry
-	Over   bool   // whether the study is over
+	Over   bool
 }
 
 // Begin returns the chain of a study whose transcript is empty. The coordinator with the given key

@@ -13,8 +13,8 @@ import (
 // and charged its ledger.
 type Receipt struct {
 	Client     identity.Name
-	Ask        uint64 // number of the plan
-	Release    Hash   // SHA-256 of the envelope of the answer
+	Ask        uint64
+	Release    Hash // SHA-256 of the envelope of the answer
 	LedgerSeq  uint64
 	LedgerHead Hash
 }
@@ -33,7 +33,7 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 	return Receipt{client, r.Round, release, r.LedgerSeq, r.LedgerHead}
 }
 
-const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // minimum size of a receipt in bytes
+const receiptSize = 4 + 1 + 8 + 32 + 8 + 32
 
 // WriteClosing writes the encoding of a Closing to w. The function result writes the field Result,
 // exactly size bytes.

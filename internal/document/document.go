@@ -22,9 +22,9 @@ import (
 const MaxSize = 1 << 20
 
 const (
-	maxKeys  = 10_000 // maximum number of keys in a table
-	maxDepth = 16     // maximum nesting depth of tables
-	maxPath  = 512    // maximum length of a dotted key in bytes
+	maxKeys  = 10_000
+	maxDepth = 16
+	maxPath  = 512 // maximum length of a dotted key in bytes
 	// maxMarks is the maximum number of characters in a document that begin or separate values,
 	// each of which costs the decoder up to 240 bytes.
 	maxMarks = 1 << 15

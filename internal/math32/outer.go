@@ -8,7 +8,7 @@ import "fmt"
 // computed in pieces, by a product of matrices.
 type Outer struct {
 	Inputs, Outputs int
-	most            int // maximum number of records
+	most            int
 	// The inputs in tiles (a) and the outputs in panels (b), with room for the maximum number of
 	// records.
 	a, b []float32

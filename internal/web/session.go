@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	tokenSize = 32             // size of the random tokens in bytes
-	lifetime  = 12 * time.Hour // duration of a session
+	tokenSize = 32
+	lifetime  = 12 * time.Hour
 )
 
 // An entry keeps the login link and the sessions of a site.
@@ -32,8 +32,8 @@ type entry struct {
 
 // A session is the state of a browser that is signed in.
 type session struct {
-	token string    // token against forged requests
-	until time.Time // end of the session
+	token string // token against forged requests
+	until time.Time
 	key   [32]byte
 }
 

@@ -38,8 +38,8 @@ type task struct {
 // A question is a unit of work of an audit: one simulation or computation, and the checks that
 // follow from it.
 type question struct {
-	about string   // the Case of the checks
-	names []string // the names of the checks
+	about string // the Case of the checks
+	names []string
 	ask   func(ctx context.Context, t task) ([]Check, error)
 }
 

@@ -13,7 +13,7 @@ type Pair struct {
 	Name   string
 	Study  string    // study document
 	Files  [2]string // files of the first client, without and with the records
-	Others string    // file of the second client
+	Others string
 
 	// Asynchronous is true if the order of the plans depends on the clock.
 	Asynchronous bool

@@ -57,8 +57,8 @@ func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 // direction and, after clipping, have the largest possible norm.
 type personCase struct {
 	study    string
-	sampling float64          // sampling rate of the steps; 0 if the client releases statistics
-	settings []study.Override // additional settings of the study
+	sampling float64 // sampling rate of the steps; 0 if the client releases statistics
+	settings []study.Override
 }
 
 var personCases = []personCase{

@@ -60,7 +60,7 @@ func (d descent) releases(m steps, seed uint64, gradient func(v []float64, recor
 // attack returns an attack whose observer takes from each release its component along the canary,
 // and guesses whether the canary is the gradient of record 0.
 func (d descent) attack() (attack, error) {
-	missing := [2]int{} // number of missing records in each world
+	missing := [2]int{}
 	if d.adjacency == accountant.AddRemove {
 		missing[0] = 1 // record 0 is missing, and the other records keep their gradients
 	}

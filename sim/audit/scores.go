@@ -59,7 +59,7 @@ type scored struct {
 	opens     study.Opens
 	grouped   bool // whether intercepts and slopes vary between levels of g
 	counted   bool // whether outcomes are counts, for which later rounds also release sums of squared residuals
-	program   bool // whether the model is a program
+	program   bool
 }
 
 const scoredClients, scoredColluders = 3, 1

@@ -40,10 +40,10 @@ type Question struct {
 	Steps           *int
 	Epsilon, Delta  *float64
 
-	FPRs    []float64 // false-positive rates of attacks
-	Prior   float64   // attacker's prior probability that the record was used
-	Group   int       // number of records in a group
-	Compare bool      // whether to compute bounds also by other methods and under other adjacencies
+	FPRs    []float64
+	Prior   float64 // attacker's prior probability that the record was used
+	Group   int     // number of records in a group
+	Compare bool    // whether to compute bounds also by other methods and under other adjacencies
 }
 
 // maxSteps is the maximum number of steps in a search.

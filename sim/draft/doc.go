@@ -11,8 +11,8 @@ import (
 // A Column is a column of a data dictionary.
 type Column struct {
 	Name   string
-	Label  string   // description for people; empty if the dictionary has none
-	Kind   Kind     // kind of the values
+	Label  string // description for people; empty if the dictionary has none
+	Kind   Kind
 	Low    *float64 // smallest value of a number; nil if the dictionary does not state it
 	High   *float64 // largest value of a number; nil if the dictionary does not state it
 	First  string   // earliest possible day of a date, such as 2015-01-01; empty if unknown

@@ -15,13 +15,13 @@ import (
 
 // Choices holds the choices of the study's author.
 type Choices struct {
-	Name    string // name of the study
+	Name    string
 	Outcome string // name of the column that the model explains
 	// columns that explain the outcome; if empty, the other usable ones, but at most maxTerms
 	Terms   []string
-	Person  string  // column that names the person of each row; empty if each person has one row
-	Clients int     // number of data holders, at least 2
-	Epsilon float64 // ε of the study
+	Person  string // column that names the person of each row; empty if each person has one row
+	Clients int    // number of data holders, at least 2
+	Epsilon float64
 }
 
 // maxTerms is the number of columns in a draft if the author names none.

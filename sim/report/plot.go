@@ -53,8 +53,8 @@ var Dashes = [][]vg.Length{
 // column label their vertical axis. Titles that are too long are broken into lines.
 type Figure struct {
 	Panels        []*plot.Plot
-	Width, Height vg.Length // size of the whole picture
-	Columns       int       // number of columns; 1 if 0
+	Width, Height vg.Length
+	Columns       int // number of columns; 1 if 0
 
 	notes string // lines of text below the panels; see [Figure.note]
 }

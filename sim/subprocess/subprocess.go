@@ -39,8 +39,8 @@ const (
 
 // A Command is a program that computes factors.
 type Command struct {
-	Args    []string      // path of the program and its arguments; no shell reads them
-	Timeout time.Duration // maximum time for an answer
+	Args    []string // path of the program and its arguments; no shell reads them
+	Timeout time.Duration
 }
 
 // New starts the program for the client of and returns a solver that asks it for factors. It is a

@@ -14,7 +14,7 @@ import (
 
 // A row holds the results of one run.
 type row struct {
-	values map[string]float64 // value of each metric, by name
+	values map[string]float64
 	trace  []tracePoint
 }
 

@@ -24,7 +24,7 @@ type Outcome struct {
 // Options configures a run.
 type Options struct {
 	Cells        []Cell
-	Replications int    // number of replications of each cell
+	Replications int
 	Seed         uint64 // seed of the first replication
 	Grid         bool   // whether to simulate every cell also with the settings of a grid
 	Jobs         int    // number of cells that are simulated at a time, without effect on the results

@@ -33,7 +33,7 @@ type Summary struct {
 	Cell
 	Replications int
 	Failed       int
-	Reason       string // reason of the first failure
+	Reason       string
 
 	// means over replications of the fields of [Measures]; Truth is NaN without a truth
 	Truth, Pooled, Prior float64

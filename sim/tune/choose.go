@@ -15,8 +15,8 @@ import (
 
 // Chosen is the result of a [Selection].
 type Chosen struct {
-	Candidate int         // index of the chosen candidate
-	Play      *sim.Play   // run of the chosen candidate
+	Candidate int
+	Play      *sim.Play
 	Result    *sim.Result // result of the run, with the cost of the whole selection
 }
 

@@ -39,7 +39,7 @@ type Found struct {
 	Seed   uint64 `json:"seed"`
 	Runs   int    `json:"runs"`
 	Tried  int    `json:"candidates"`
-	Failed int    `json:"failed"` // number of candidates that failed
+	Failed int    `json:"failed"`
 
 	Rows []Row `json:"rows"` // rows of the best candidates and the default settings, in the order of their scores
 	// index of the recommended row: the default settings, unless another is significantly better

@@ -61,7 +61,7 @@ var (
 // A release is built from this data about a commit.
 type release struct {
 	version string
-	commit  string    // hash of the commit
+	commit  string
 	date    time.Time // date of the commit, and of every file in the release
 	source  string    // folder with the files of the commit and nothing else
 	modules map[string]module

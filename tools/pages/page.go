@@ -18,8 +18,8 @@ import (
 // A command is a command on a page, with the output that the page shows.
 type command struct {
 	terminal string // name of the terminal; empty if the command needs none
-	line     string // command line that the person types
-	slow     bool   // whether the command computes for long
+	line     string
+	slow     bool // whether the command computes for long
 	output   []string
 
 	begin, end int // first line of the output in the page, and the line after the output

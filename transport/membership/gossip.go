@@ -22,7 +22,7 @@ const farewell = 2 * time.Second
 
 // Config configures a [Node].
 type Config struct {
-	Name  identity.Name // name of this party
+	Name  identity.Name
 	Study channel.Hash  // SHA-256 of the study document; nodes of other studies are ignored
 	Key   secret.Secret // key of KeySize bytes, the same for all parties
 	Port  *Port

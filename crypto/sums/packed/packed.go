@@ -30,7 +30,7 @@ const MaxClients = 1023
 // A Scheme contains the number of clients, the number that can open a sum, and constants that
 // follow from these.
 type Scheme struct {
-	Clients int // number of clients M
+	Clients int
 	Fewest  int // number of columns that determine the secrets, U_min
 
 	inverse []uint64 // inverse[x] is 1/x, for x from 1 to Clients + Packed

@@ -108,8 +108,8 @@ type reader struct {
 	at    []int  // index of each column in a batch
 	cell  []func(row int) table.Cell
 	cells []table.Cell
-	row   int // next row of the batch
-	rows  int // number of rows of the batch
+	row   int
+	rows  int
 	read  int64
 }
 

@@ -64,7 +64,7 @@ type parquetReader struct {
 	columns []*column
 	groups  []parquet.RowGroup // groups of rows that have not been read yet
 	left    int64              // rows of the current group that are not read yet
-	read    int64              // rows read so far
+	read    int64
 	all     int64
 	cells   []table.Cell
 }

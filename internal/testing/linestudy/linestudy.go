@@ -12,7 +12,7 @@ type Parts struct {
 	Version    int    // version of the study language; 0 means 1
 	Privacy    string // lines of [privacy]; if empty, there is no such section
 	Inference  string // lines of [inference]; if empty, the section has its defaults
-	Federation string // additional lines of [federation]
+	Federation string
 }
 
 // NoPrivacy is a value of Parts.Privacy for a study without privacy.

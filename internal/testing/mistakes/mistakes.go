@@ -19,10 +19,10 @@ var update = flag.Bool("update", false, "write the tables of docs/use/mistakes.m
 
 // A Mistake is a command line or a file with a mistake.
 type Mistake struct {
-	Name string   // the mistake in words
-	Args []string // arguments of the command
-	Code int      // exit code
-	Has  string   // text that the message must contain: the place or the remedy
+	Name string // the mistake in words
+	Args []string
+	Code int    // exit code
+	Has  string // text that the message must contain: the place or the remedy
 }
 
 // Of returns a mistake with the given fields.

@@ -228,9 +228,9 @@ func (r Regression) Network(hidden int, f Family) (*model.Model, error) {
 type Mixture struct {
 	Components    int
 	Variables     []string
-	Concentration float64      // parameter of the symmetric Dirichlet prior of the weights
-	Means         model.Normal // prior of each mean
-	Shape, Scale  float64      // parameters of the inverse-gamma prior of each variance
+	Concentration float64 // parameter of the symmetric Dirichlet prior of the weights
+	Means         model.Normal
+	Shape, Scale  float64 // parameters of the inverse-gamma prior of each variance
 }
 
 // Build returns the mixture.
