@@ -12,9 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In studies of version 2, an element of a release is at most the largest sum of clipped
-// contributions plus twelve sds of the noise. With records as the privacy unit, a client
-// contributes at most federation.max_records of them.
+// Since version 2, an element of a release is at most the largest sum of clipped contributions plus
+// twelve sds of the noise.
 //
 //abuse:case A20 an answer beyond the bound by clip, max_records and noise is refused
 func TestEveryKindOfMessageIsBounded(t *testing.T) {

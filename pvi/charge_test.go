@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// With exact factors a client releases its statistics once and reuses them. With published factors
-// it releases new statistics in every round.
+// With exact factors a client releases its statistics once. With published factors it does so in
+// every round.
 func TestRecordsPayOnce(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 6} {
 		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
@@ -26,11 +26,11 @@ func TestRecordsPayOnce(t *testing.T) {
 }
 
 // A release is charged even if the client then sends nothing, because others can see that it
-// failed, and because it keeps the released statistics.
+// failed.
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {
 		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
-		st.Prior.Mean = 1e12 // large enough that a diagonal factor has numbers that overflow a message
+		st.Prior.Mean = 1e12 // so large that the numbers of a diagonal factor overflow a message
 		h := newHouse(t, st, 3, 1)
 		plan, _ := h.server.Next()
 		r := new(Release)
@@ -45,7 +45,7 @@ func TestErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// failing is a solver whose Propose makes its releases and then returns an error.
+// failing is a solver that makes its releases and then returns an error.
 type failing struct{ solver.Solver }
 
 func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
@@ -53,8 +53,8 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 	return events, errors.Join(err, errors.New("no power"))
 }
 
-// A site whose solver fails is charged for the solver's releases and for the noise that the site
-// added itself, also after it was restored.
+// A site whose solver fails is charged for the solver's releases and its own noise, also after a
+// restart.
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string
@@ -86,11 +86,11 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// drawn is a solver that must be called after the site has taken its own noise from the stream.
+// drawn is a solver that must be called after the site has drawn its noise.
 type drawn struct {
 	solver.Solver
 	t      *testing.T
-	before uint64 // first number of the stream, which the site must have used for its noise
+	before uint64 // first number of the stream, used for the noise
 }
 
 func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {

@@ -36,7 +36,7 @@ func TestScoresMachines(t *testing.T) {
 }
 
 // machinesAgree runs studies of four clients, of which two must answer. The server and all sites
-// have the same λ and every answer is charged, whatever answers are missing and whenever machines
+// have the same λ, and every answer is charged, whatever answers are missing and whenever machines
 // restart.
 func machinesAgree(t *testing.T, newHouse func() *house) {
 	const clients = 4
@@ -92,9 +92,8 @@ func machinesAgree(t *testing.T, newHouse func() *house) {
 	})
 }
 
-// The noise is close to zero, so the norm of a message is that of its vector, which is at most the
-// clip. From round to round the squared clip grows by the factor 1.3. Only the first round has a
-// clip of its own.
+// With hardly any noise, the norm of a message is at most the clip. The squared clip grows by 1.3
+// from round to round, after a first round of its own.
 func TestClientScoresOfARound(t *testing.T) {
 	h := scoringHouse(t, 3, strings.Replace(scoringPrivacy, "0.5", "2e-3", 1), "", "")
 	m := h.protocol.method.(*clientscores.Method)
@@ -115,7 +114,7 @@ func TestClientScoresOfARound(t *testing.T) {
 			for _, x := range release.Change {
 				squares += unit * float64(x) * unit * float64(x)
 			}
-			// The noise in the 10 elements of the message has a norm of about .004.
+			// The noise has a norm of about .004.
 			if norm := math.Sqrt(squares); norm > clip+.01 || norm < .1*clip {
 				t.Errorf("a vector of round %d has norm %g, and the clip is %g", plan.Number, norm, clip)
 			}
@@ -127,8 +126,8 @@ func TestClientScoresOfARound(t *testing.T) {
 	}
 }
 
-// votesClip returns the clip of the first of n rounds, in units of the clip of the last. Its square
-// is .08 of the sum of the squares of all clips, which are the shares of the cost.
+// votesClip returns the clip of the first of n rounds, in units of the last. Its square is .08 of
+// the sum of all squared clips.
 func votesClip(n int) float64 {
 	var squares float64
 	for round := 2; round <= n; round++ {
@@ -137,8 +136,7 @@ func votesClip(n int) float64 {
 	return math.Sqrt(.08 / .92 * squares)
 }
 
-// Round t is a Gaussian release with μ_t = w_t/σ, where w_t is the clip of the round in units of
-// the last.
+// Round t is a Gaussian release with μ_t = w_t/σ, where w_t is its clip in units of the last.
 func TestClientScoresCost(t *testing.T) {
 	p := scoringHouse(t, 5, scoringPrivacy, "", "min_clients = 4\ncolluders = 1").protocol
 	squares := votesClip(p.Plans()) * votesClip(p.Plans()) / .08
@@ -155,7 +153,7 @@ func TestClientScoresCost(t *testing.T) {
 }
 
 // With hardly any noise and clients that are alike, q is near the posterior of the pooled records.
-// A few messages are clipped, which moves its mean a little.
+// A few clipped messages move its mean a little.
 func TestClientScoresNearPooled(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "0.01", 1), scoringInference+"\ntarget = \"pooled\"\n", "nominal_records = 30")
 	h := newHouse(t, st, 40, 1)
@@ -169,7 +167,7 @@ func TestClientScoresNearPooled(t *testing.T) {
 	}
 }
 
-// A client whose numbers are not finite sends only noise, because an error would be seen.
+// A client whose numbers are not finite sends only noise, because an error would be visible.
 func TestClientScoresThatAreNotFinite(t *testing.T) {
 	st := planeStudy(t, scoringPrivacy, scoringInference, "nominal_records = 15")
 	h := newHouse(t, st, 3, 1)
@@ -201,14 +199,13 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 		"not a list of opened sums":       func(v *siteState) { v.Descent = v.Descent[1:] },
 		"are not a list":                  func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 4) },
 		"a saved sum belongs to no round": func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 2) },
-		// Descent[8] is a number of answers. The value 3 is impossible because the study has two
-		// clients.
+		// Descent[8] is a number of answers. There are only two clients.
 		"belongs to no round of the study":         func(v *siteState) { v.Descent[8] = 3 },
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
 	})
 }
 
-// Foresee returns sds near those of a real federation with records of the same distribution.
+// Foresee returns sds near those of a real federation.
 func TestClientScoresForesee(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "2.0", 1), scoringInference, "nominal_records = 30")
 	h := newHouse(t, st, 60, 1)

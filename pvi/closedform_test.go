@@ -6,7 +6,7 @@ import (
 )
 
 // The variances are 1/b + τ²/b², where b is a precision of q. τ is the sd of the noise of one step,
-// times √2 for two clients, and times √2 because half of the steps are averaged.
+// times √2 for two clients and √2 for averaging half of the steps.
 func TestClosedFormNoise(t *testing.T) {
 	p := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`))
 	n := p.method.Noise()

@@ -46,8 +46,8 @@ func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	}
 }
 
-// If releases are Gaussian, the variance of a robust combination is at most that of the sum times
-// the stated loss, and near this bound for many clients.
+// For Gaussian releases, the variance of a robust combination is at most the stated loss times that
+// of the sum, and near it for many clients.
 func TestLossOfCombinations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_002, 1))
 	for _, how := range []study.Combination{study.ByMedian, study.ByTrimmed} {
@@ -80,8 +80,8 @@ func combinedStudy(t *testing.T, how string) *study.Study {
 	})
 }
 
-// One of five clients pushes the precision of the slope as far as a release can. Only the sum lets
-// q move far. Every client applies the outcomes, and a second server computes them again.
+// One of five clients pushes the precision of the slope as far as it can. Only the sum lets q move
+// far.
 //
 //abuse:case A20 one of five clients pushes one element as far as it can: with a robust combination q stays near that of honest clients
 func TestRobustCombinationHoldsAgainstOneClient(t *testing.T) {

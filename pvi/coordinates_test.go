@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// If nothing is clipped, raw and centred coordinates lead to the q without noise plus the noise
-// that the protocol states for each element. The first centre is the prior's mean, which is not the
-// origin, so a program that confuses coordinates moves λ by hundreds of sds. Each of 18 elements
-// may move by 6 sds, which a correct program exceeds for 4 of 10^8 seeds.
+// If nothing is clipped, raw and centred coordinates lead to the q without noise plus the stated
+// noise. The prior's mean is not the origin, so confused coordinates would move λ by hundreds of
+// sds. Each of 18 elements may move by 6 sds, which a correct program exceeds for 4 of 10^8 seeds.
 func TestCoordinates(t *testing.T) {
 	const clients, start = 5, 1.5
 	run := func(q, privacy string) *house {
@@ -26,8 +25,8 @@ func TestCoordinates(t *testing.T) {
 			for i, x := range h.server.Posterior() {
 				noise[i] = x - exact[i]
 			}
-			// In centred coordinates, noise in an element of the precision Λ also adds noise to h =
-			// Λm: the product of the noise and the centre.
+			// In centred coordinates, noise in the precision Λ adds its product with the centre to
+			// h = Λm.
 			if d := p.family.Dim(); coordinates == "centred" {
 				for k, at := range p.family.Precision() {
 					noise[at[0]] -= start * noise[d+k]
@@ -51,7 +50,7 @@ func TestCoordinates(t *testing.T) {
 			}
 		}
 		if q == "diagonal" {
-			continue // A diagonal q does not reach the pooled posterior in one round.
+			continue // a diagonal q needs more than one round
 		}
 		for i, want := range run(q, noPrivacy).pooled() {
 			if math.Abs(exact[i]-want) > 1e-6*(1+math.Abs(want)) {

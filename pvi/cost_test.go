@@ -24,8 +24,7 @@ func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	for _, c := range []struct {
 		name, privacy, federation string
-		// number of noise shares that each observer cannot subtract, keyed by the name of the
-		// observer
+		// noise shares that each observer cannot subtract
 		shares map[string]int
 		first  string
 		want   float64 // number of noise shares whose sum has the multiplier σ
@@ -70,7 +69,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// The cost for the observer and the adjacency of the target is at most the target, and near it.
+// The cost for the target's observer and adjacency is at most the target, and near it.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{"unit = \"client\"\nclip = 60", ""},
@@ -91,15 +90,14 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// The claimed, true and proved costs differ for published factors with clients as the privacy unit.
-// In all other studies of this test they are equal.
+// Claimed, true and proved costs differ only for published factors with the unit client.
 func TestOutsideCosts(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	client := "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"
 	for _, c := range []struct {
 		privacy, inference, federation string
 		sound                          bool
-		fewest, shares                 int // fewest is the number of clients in the smallest sum; the noise of shares noise shares has multiplier σ
+		fewest, shares                 int // clients in the smallest sum, and noise shares that add up to multiplier σ
 		factor                         float64
 	}{
 		{client, "factors = \"tied\"", "", true, 8, 8, 1},
@@ -114,7 +112,7 @@ func TestOutsideCosts(t *testing.T) {
 		p := protocolOf(t, 8, c.privacy, c.inference, c.federation)
 		claimed, truth, sound, err := p.OutsideCosts(rounds)
 		check(t, err)
-		total := sigma * math.Sqrt(float64(c.fewest)/float64(c.shares)) // sd of the noise in the smallest sum, in units of the clip
+		total := sigma * math.Sqrt(float64(c.fewest)/float64(c.shares)) // sd of the noise in the smallest sum, in clips
 		want := struct{ claimed, truth, sound float64 }{claimed: c.factor * math.Sqrt(rounds) / total}
 		want.truth, want.sound = want.claimed, want.claimed
 		if !c.sound {
@@ -129,8 +127,7 @@ func TestOutsideCosts(t *testing.T) {
 				t.Errorf("μ = %g is stated as ε = %g, want %g", cost.Mu, cost.Epsilon, want)
 			}
 		}
-		// For every observer, Cost must return the proved cost, even if the study claims a smaller
-		// one.
+		// Cost returns the proved cost, even if the study claims less.
 		for _, v := range p.Views() {
 			if charged, err := p.Cost(v, p.study.Privacy.Adjacency, rounds); err != nil || !c.sound && !close9(charged.Mu, want.sound) {
 				t.Errorf("%q: %s is charged μ = %g, %v; want %g", c.inference, v.Name, charged.Mu, err, want.sound)

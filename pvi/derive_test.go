@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// NewProtocol allocates at most 24 bytes for each coefficient, because names and priors of
-// coefficients are computed when they are needed.
+// NewProtocol allocates at most 24 bytes for each coefficient. Names and priors are computed on
+// demand.
 func TestManyCoefficientsTakeLittleMemory(t *testing.T) {
 	const coefficients, each = 1_000_000, 24 // number of coefficients; bytes allowed for each of them
 	levels := func(n int) string {

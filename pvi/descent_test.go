@@ -62,7 +62,7 @@ func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	return site
 }
 
-// Of a client's steps, only the sizes of its batches depend on its number of records.
+// Of a client's steps, only the batch sizes depend on its number of records.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
@@ -120,8 +120,8 @@ func TestDescentDefaults(t *testing.T) {
 	whole := set("inference", "{ rounds = 20 }")
 	p := descentProtocol(t, whole)
 	d := stepsOf(p)
-	// The model has an intercept and one regressor that is uniform on [−1, 1]. The mean squared
-	// norm of its regressors is therefore 4/3, which the expected clip contains.
+	// The regressors are an intercept and a uniform number on [−1, 1], with a mean squared norm of
+	// 4/3.
 	if d.Round != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
 	}
@@ -138,17 +138,15 @@ func TestDescentDefaults(t *testing.T) {
 			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
 		}
 	}
-	// With few records, the clip and the step size depend on the ratio of signal to noise. For two
-	// clients and a model with an intercept and a slope, the ratio is proportional to the number of
-	// records. The variable want is the factor by which both settings are then multiplied.
+	// With few records, clip and step size depend on the ratio of signal to noise, which here is
+	// proportional to the number of records. want is the factor by which both are multiplied.
 	for records, want := range map[string]float64{"94": 1, "93": 0.997150, "70": 0.750543, "40": 0.5, "1": 0.5} {
 		few := []study.Override{whole, {Key: "federation.nominal_records", Value: records}, {Key: "privacy.delta", Value: "1e-5"}}
 		d = stepsOf(descentProtocol(t, few...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-5 || math.Abs(d.Clip/0.5/math.Sqrt(4./3)-want) > 1e-5 {
 			t.Errorf("two clients of %s records: %+v, want a pace of %g", records, *d, want)
 		}
-		// The study now gives a noise multiplier instead of a target ε. It is the multiplier that
-		// the target needs, so the noise is the same.
+		// The noise multiplier that the target needs gives the same pace.
 		d = stepsOf(descentProtocol(t, append(few, set("privacy", `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`))...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-4 {
 			t.Errorf("two clients of %s records, by the noise: %+v, want a pace of %g", records, *d, want)
@@ -215,7 +213,7 @@ func TestDescentVisitThatFails(t *testing.T) {
 	}
 }
 
-// A site refuses a plan once it has taken all steps that the study's budget covers.
+// A site refuses a plan once it has taken all steps of the budget.
 func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	p := descentProtocol(t)
 	site := site(t, p, descentShard(p, 50))

@@ -20,7 +20,7 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 		gradients string
 		draws     int
 		size      int
-		longer    float64 // norm of the record's vector, relative to the norm of one gradient
+		longer    float64 // norm of the record's vector, in gradients
 	}{
 		{"aligned", 4, 8, 2},
 		{"joint", 1, 4, 1},
@@ -51,9 +51,8 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 	}, more...)...)
 }
 
-// The published sampling claims the cost of Poisson batches for batches of a fixed size. In
-// fixedBatches it claims ε = 1.83 under add-remove and 2.84 under replace-one. The true ε is at
-// least 13.4.
+// The published sampling claims ε = 1.83 under add-remove and 2.84 under replace-one for
+// fixedBatches. The true ε is at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
@@ -79,9 +78,9 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// With the published sampling under add-remove, the number of records is private: neither the size
-// of the batches nor the divisor of their sums depends on it. A client with fewer records than
-// federation.nominal_records, for which the cost is computed, is refused.
+// With the published sampling under add-remove, the number of records is private, so neither the
+// batch size nor the divisor of sums depends on it. A client with fewer than
+// federation.nominal_records is refused.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
@@ -117,14 +116,13 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	if math.Abs(cost.Epsilon/want-1) > 1e-4 || cost.Epsilon < want*(1-1e-5) {
 		t.Errorf("ε = %.8g, by the sampling %.8g", cost.Epsilon, want)
 	}
-	// The cost depends on the nominal number of records and not on the largest number that the
-	// study allows, although ten of 1,099 records are a smaller share than ten of 1000.
+	// The cost is that of the nominal number of records, although ten of 1,099 are a smaller share
+	// than ten of 1000.
 	wider := fixedBatches(t, "without-replacement", "replace-one", set("federation", "{ nominal_records = 1000, max_records = 1099 }"))
 	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
 		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
-	// The cost was computed for batches that hold 1/100 of the records. The test checks that no
-	// client's batches hold a larger share of its records.
+	// No client's batches hold more than 1/100 of its records, for which the cost was computed.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
 		check(t, err)
@@ -158,7 +156,7 @@ func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return protocolFor(t, 2, startStudy, overrides...)
 }
 
-// The study divides its ε between the statistics from which q starts and the gradient steps.
+// The study divides its ε between the starting statistics and the steps.
 func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := startProtocol(t, set("inference.sampling_rate", rate))
@@ -194,7 +192,7 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	}
 }
 
-// A restored site does not release the statistics of its first factor again.
+// A restored site does not release its statistics again.
 func TestStartIsReleasedOnce(t *testing.T) {
 	p := startProtocol(t)
 	if h := sameAfterRestarts(t, p, 1, descentShard(p, 80), descentShard(p, 0)); h.sites[0].Releases() != 1+4*5 {

@@ -22,7 +22,7 @@ func (noDevice) Write(uint64, []uint64) error                  { return errNoDev
 func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
 func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
 
-// OnDevice decides from public numbers, so a client's number of records does not change the result.
+// OnDevice decides from public numbers, whatever a client's number of records.
 func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides []study.Override
@@ -51,7 +51,7 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 			s := descentShard(p, n)
 			site, err := p.NewSite(clientID(0), s)
 			if err != nil {
-				continue // The study needs more than n records, so NewSite returns an error.
+				continue // the study needs more records
 			}
 			for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
 				if err := site.OnDevice(s, solver.Accelerator{Selection: selection}); err != nil {

@@ -11,8 +11,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Propose of diverging returns ErrDiverged, that of panicking panics, and that of still proposes
-// the present factor.
+// Solvers that diverge, panic, or propose the present factor.
 type (
 	diverging struct{ solver.Solver }
 	panicking struct{ solver.Solver }

@@ -56,7 +56,7 @@ func TestOneStepSettle(t *testing.T) {
 	}
 }
 
-// The test checks that Check returns the same error as Propose and does not change the site.
+// Check returns the error of Propose and does not change the site.
 func TestCheckIsWhatProposeSays(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 2, 1)
 	plan, _ := h.server.Next()

@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A house holds the server and all sites of a study in one process.
+// A house holds the server and all sites of a study.
 type house struct {
 	t        testing.TB
 	protocol *Protocol
@@ -63,7 +63,7 @@ func rosterOf(clients int) []ClientID {
 
 func clientID(m int) ClientID { return ClientID(fmt.Sprintf("c%02d", m)) }
 
-// planeRecords draws n records for client m from a linear model. Each client has a different slope.
+// planeRecords draws n records for client m from a linear model with its own slope.
 func planeRecords(seed uint64, m, n int) *shard.Records {
 	r := rand.New(rand.NewPCG(seed, uint64(m)))
 	records := new(shard.Records)
@@ -102,7 +102,7 @@ func (h *house) newSite(m int) *Site {
 	return site
 }
 
-// give replaces the records of client m, and makes a new site for them.
+// give replaces the records of client m in a new site.
 func (h *house) give(m int, records *shard.Records) {
 	h.t.Helper()
 	h.shards[m] = shard.Design(h.protocol.study, records)
@@ -123,8 +123,7 @@ func (h *house) settle(o *Outcome) {
 	}
 }
 
-// answered makes the clients of the plan answer, and returns the outcome, which the sites do not
-// get.
+// answered returns the outcome after the clients of the plan answer. The sites do not get it.
 func (h *house) answered(plan *Plan) (o *Outcome) {
 	h.t.Helper()
 	for m, s := range h.sites {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// The Rényi costs of two increments, divided at random, and of the last round add up to the cost of
-// the study. The first costs what Event states for its releases.
+// The Rényi costs of two increments and of the last round add up to the cost of the study. The
+// first costs Event of its releases.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),
@@ -57,7 +57,7 @@ func TestIncrementErrors(t *testing.T) {
 	}
 }
 
-// Before the rounds end, [house.runRestarting] compares Ahead with the releases of each answer.
+// [house.runRestarting] checks Ahead before the rounds end.
 func TestAheadAfterAllRounds(t *testing.T) {
 	if n := defaultHouse(t, oneStepProtocol(t)).sites[0].Ahead(); n != 0 {
 		t.Errorf("after all rounds %d releases are ahead", n)

@@ -9,7 +9,7 @@ import (
 )
 
 // A shift is the distance of the posterior's mean from that of a server whose last outcome lacks
-// the client's release. In a study of point estimates the unit is the sd of the prior.
+// the client's release. With point estimates the unit is the sd of the prior.
 func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"scores":     {{Key: "inference", Value: "{ rounds = 5 }"}, {Key: "federation.nominal_records", Value: "12"}},
@@ -48,8 +48,7 @@ func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 	}
 }
 
-// without returns the mean of q after the outcomes in past and after o without the answer of client
-// m.
+// without returns the mean of q after the outcomes in past and after o without client m.
 func (h *house) without(past []*Outcome, o *Outcome, m int) []float64 {
 	h.t.Helper()
 	again := NewServer(h.protocol)

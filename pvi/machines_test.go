@@ -21,7 +21,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These settings update λ and the clients' factors in different ways.
+// Settings with different ways to update λ and the factors.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -39,9 +39,9 @@ var bookkeepings = []struct{ privacy, inference string }{
 	{clientPrivacy + "\nadjacency = \"replace-one\"", ``},
 }
 
-// After every outcome λ is, to the last bit, λ_prior + Σ λ_m if the factors λ_m contain their
-// noise, and otherwise that plus λ_noise, the noise in the accepted sums, which the test draws a
-// second time. Answers come in any order, late or not at all, and some rounds are void.
+// After every outcome λ is, to the last bit, λ_prior + Σ λ_m if the factors contain their noise,
+// and otherwise that plus the noise in the accepted sums, which the test draws again. Answers come
+// in any order, late or not at all, and some rounds are void.
 func TestInvariant(t *testing.T) {
 	const clients = 5
 	for _, b := range bookkeepings {
@@ -51,7 +51,7 @@ func TestInvariant(t *testing.T) {
 				h := newHouse(t, st, clients, rapid.Uint64Range(0, 3).Draw(rt, "seed"))
 				p := h.protocol
 				noise := make([]Wide, p.family.Size()) // λ_noise, the sum of the noise in all accepted outcomes
-				flying := map[int][]*Release{}         // answers that the server has not yet collected, by number of the plan
+				flying := map[int][]*Release{}         // answers not yet collected, by plan
 				for !h.server.Done() {
 					if plan, ok := h.server.Next(); ok {
 						for m, s := range h.sites {
@@ -120,14 +120,14 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 		}
 	}
 	if p.study.Inference.Factors == study.Tied {
-		return // A tied factor is a fraction of λ − λ_prior, and the fractions of all clients add up to one.
+		return // the weights of tied factors add up to one
 	}
 	if !slices.Equal(total, h.server.Lambda()) {
 		t.Fatalf("λ − λ_prior is %v, the factors and the noise add up to %v", h.server.Lambda(), total)
 	}
 }
 
-// Without noise and with a conjugate model, one round leads to the exact posterior of all records.
+// Without noise and with a conjugate model, one round leads to the exact posterior.
 func TestOneRoundIsPooled(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"", "schedule = \"sequential\"", "schedule = \"asynchronous\""} {
 		h := newHouse(t, planeStudy(t, noPrivacy, inference, ""), 5, 1)
@@ -160,7 +160,7 @@ func TestTiedFactors(t *testing.T) {
 	}
 }
 
-// Giving the shards to the clients in another order does not change the bits of the final λ.
+// The bits of the final λ do not depend on which client has which shard.
 func TestPermutation(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"\ndamping = 0.3", "schedule = \"sequential\"", "schedule = \"asynchronous\"\ndamping = 0.5"} {
 		st := planeStudy(t, noPrivacy, inference, "")
@@ -188,8 +188,8 @@ func TestSavedStateContinues(t *testing.T) {
 	}
 }
 
-// sameAfterRestarts runs a study without and with restarts, and compares the final states. It
-// returns the house without restarts.
+// sameAfterRestarts compares the final states without and with restarts. It returns the house
+// without.
 func sameAfterRestarts(t *testing.T, p *Protocol, seed uint64, shards ...*shard.Shard) *house {
 	t.Helper()
 	steady, restarted := houseOf(t, p, seed, shards...), houseOf(t, p, seed, shards...)
@@ -208,8 +208,8 @@ func sameAfterRestarts(t *testing.T, p *Protocol, seed uint64, shards ...*shard.
 	return steady
 }
 
-// runRestarting restores all machines from their states before and after every message. An answer
-// makes as many releases as Ahead says, and a plan is answered once.
+// runRestarting restores all machines before and after every message. An answer makes as many
+// releases as Ahead says, and a plan is answered once.
 func (h *house) runRestarting() {
 	h.t.Helper()
 	restart := func() {
@@ -266,8 +266,7 @@ func (h *house) restart(m int) {
 
 func TestRefusals(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "min_clients = 3")
-	// In each case the function do changes or repeats one message of a new study. The server or
-	// site that receives the message must refuse it.
+	// do changes or repeats one message of a new study, which must then be refused.
 	for _, c := range []struct {
 		name string
 		want string
@@ -336,7 +335,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// unchanged returns the error of f, or another error if f fails and changes the state of m.
+// unchanged returns the error of f, or another error if f fails and changes m.
 func unchanged(m encoding.BinaryMarshaler, f func() error) error {
 	before, _ := m.MarshalBinary()
 	err := f()
@@ -368,7 +367,7 @@ func (h *house) deliver(r *Release) error {
 	return unchanged(h.server, func() error { _, err := h.server.Collect(r); return err })
 }
 
-// follow makes site 0 apply the plan's outcome, after change has edited the outcome.
+// follow makes site 0 apply the plan's outcome after change.
 func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	outcome := h.answered(plan)
 	outcome.Participants = slices.Clone(outcome.Participants)
@@ -376,8 +375,7 @@ func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	return unchanged(h.sites[0], func() error { return h.sites[0].Settle(outcome) })
 }
 
-// If fewer than U_min clients answer, no sum is opened and the study continues, but privacy is
-// spent.
+// If fewer than U_min clients answer, no sum is opened, but privacy is spent.
 func TestVoid(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 3"), 4, 1)
 	plan, _ := h.server.Next()
@@ -454,8 +452,7 @@ func TestBorderline(t *testing.T) {
 	}
 }
 
-// If q is proper only because of rounding, its mean is the centre of the next plan, also after a
-// restart.
+// If q is proper only because of rounding, its mean is still the next centre, also after a restart.
 func TestBorderlineCentre(t *testing.T) {
 	for _, q := range []string{"diagonal", "full"} {
 		h := newHouse(t, planeStudy(t, clientPrivacy, "q = \""+q+"\"", ""), 3, 1)
@@ -496,7 +493,7 @@ func TestAnyNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A client never makes more releases than the budget covers, even if all plans name it alone.
+// A client makes no more releases than the budget covers, even if all plans name it alone.
 //
 //abuse:case A02 a client answers as often as the study pays for, whoever asks
 func TestReleasesAreCapped(t *testing.T) {
@@ -519,7 +516,7 @@ func TestReleasesAreCapped(t *testing.T) {
 	}
 }
 
-// A client whose change overflows answers like any other client, and is charged.
+// A client whose change overflows answers like others and is charged.
 //
 //abuse:case A13 it takes part like any other and pays: no error tells
 func TestChangeThatIsNotFinite(t *testing.T) {
@@ -542,7 +539,7 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// Whether a client has records is private, so a client without records sends noise and pays for it.
+// Whether a client has records is private, so one without records sends noise and pays for it.
 func TestEmptyShard(t *testing.T) {
 	for privacy, releases := range map[string]int{noPrivacy: 0, recordPrivacy: 1, clientPrivacy: 6} {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

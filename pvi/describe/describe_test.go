@@ -15,9 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// parse returns a study that describes its records by tables of three columns: a number, a level
-// that may be missing, and a number on a log scale that may be missing. A fourth column divides the
-// tables. Its level may be missing too.
+// parse returns a study with tables of three columns: a number, a level, and a number on a log
+// scale. A fourth column divides the tables. All but the first may be missing.
 func parse(t testing.TB) *study.Study {
 	t.Helper()
 	st, err := study.Parse("study.toml", []byte(`
@@ -39,8 +38,7 @@ describe = { by = "site", bins = 8 }
 	return st
 }
 
-// randomRecord returns a record with the values of age, colour, income and site. NaN is a missing
-// value.
+// randomRecord returns the age, colour, income and site of a record. NaN is a missing value.
 func randomRecord(r *rand.Rand) []float64 {
 	row := []float64{20 + 80*math.Sqrt(r.Float64()), float64(r.IntN(3)), math.Exp(9.2103403 * r.Float64()), float64(r.IntN(2))}
 	for _, k := range []int{1, 2, 3} {
@@ -51,9 +49,8 @@ func randomRecord(r *rand.Rand) []float64 {
 	return row
 }
 
-// The test checks that the norm of every record's vector is at most Norm, and equals Norm if all
-// numbers are at their bounds. It also checks that a record adds 1 to exactly one cell of each
-// column, among the cells of the record's own group.
+// The norm of a vector is at most Norm, with equality if all numbers are at their bounds. A record
+// adds 1 to exactly one cell of each column, in its own group.
 func TestNorm(t *testing.T) {
 	l := describe.New(parse(t))
 	r := rand.New(rand.NewPCG(1, 2))
@@ -190,9 +187,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// The test checks intervals with little noise, with much noise, and with noise that hides the
-// groups. In about 90 % of draws of the noise, 90 % intervals of every kind must contain the true
-// statistics of the records. Intervals of quartiles contain the true quartiles more often.
+// With little noise, with much, and with noise that hides the groups, about 90 % of 90 % intervals
+// contain the true statistics. Those of quartiles do more often.
 func TestIntervalsHold(t *testing.T) {
 	const draws = 150
 	l, sums, all := draw(t, 3000, 12)
@@ -236,9 +232,8 @@ func TestIntervalsHold(t *testing.T) {
 	}
 }
 
-// The test checks the sd of a column whose values are all equal. The noise makes the estimated
-// variance negative in about half of the draws. The table must then have no estimate of the sd, and
-// the interval of the sd must begin at 0.
+// If all values are equal, noise makes the estimated variance negative in about half of the draws.
+// Then there is no estimate of the sd, and its interval begins at 0.
 func TestSDOfEqualValues(t *testing.T) {
 	l := describe.New(parse(t))
 	sums, v := make([]float64, l.Size()), make([]float64, l.Size())
@@ -267,8 +262,8 @@ func TestSDOfEqualValues(t *testing.T) {
 	}
 }
 
-// FuzzVector checks that a record's vector has a norm of at most Norm for any values, and that
-// Vector overwrites all elements of dst, so that nothing of an earlier record remains.
+// FuzzVector checks that vectors have a norm of at most Norm for any values, and that Vector
+// overwrites all of dst.
 func FuzzVector(f *testing.F) {
 	f.Add(20.0, 0.0, 1.0, 0.0)
 	f.Add(math.NaN(), math.NaN(), math.NaN(), math.NaN())

@@ -10,8 +10,7 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// The test checks that the vector of every log density, finite or not, has a norm of at most Norm,
-// and that some densities reach this bound.
+// Vectors of all log densities, finite or not, have a norm of at most Norm, which some reach.
 func TestVectorsOfScoresAreBounded(t *testing.T) {
 	s := describe.NewScores(-7, 2)
 	v, longest := make([]float64, s.Size()), 0.
@@ -28,9 +27,8 @@ func TestVectorsOfScoresAreBounded(t *testing.T) {
 	}
 }
 
-// The test checks the estimates that follow from sums of vectors. Without noise, they equal the
-// statistics of the records. With noise, about 95 % of the 95 % intervals contain these statistics.
-// The errors of the estimated means have the sd that the standard errors state.
+// Without noise, estimates equal the statistics of the records. With noise, about 95 % of the 95 %
+// intervals contain these, and the errors of means have the stated sd.
 func TestScoresAreEstimated(t *testing.T) {
 	const low, high, n, noise, samples = -6., 1., 400, 5., 2000
 	r := rand.New(rand.NewPCG(7, 7))
@@ -85,9 +83,8 @@ func TestScoresAreEstimated(t *testing.T) {
 	}
 }
 
-// The test checks estimates that consist mostly of noise. If noise makes the number of records
-// negative, the mean has no estimate. If the number of records is small compared with its noise,
-// the standard error of the mean is at least the width of the range.
+// If noise makes the number of records negative, the mean has no estimate. If the number is small
+// compared with its noise, the standard error of the mean is at least the width of the range.
 func TestScoresOfNoise(t *testing.T) {
 	s := describe.NewScores(-6, 0)
 	none := s.Estimate([]float64{-3, 1, 1, 0, 0}, 10, 2, .95)
@@ -100,8 +97,8 @@ func TestScoresOfNoise(t *testing.T) {
 	}
 }
 
-// If the noise is at least as large as the number of held-out records, at most 7 % of the estimated
-// means are wrong by more than two standard errors. This holds for means anywhere in the range.
+// If the noise is at least as large as the number of held-out records, at most 7 % of the means are
+// wrong by more than two standard errors, anywhere in the range.
 func TestScoresOfFewRecords(t *testing.T) {
 	const noise, samples = 50, 20_000
 	r := rand.New(rand.NewPCG(20_001, 8))

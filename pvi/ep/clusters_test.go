@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// clusters returns log p(x|θ) of a mixture of k clusters, computed directly from the definition in
-// [Clusters]. θ has the sticks first, and then for each variable its k means and k log sds.
+// clusters returns log p(x|θ) of a mixture of k clusters by the definition in [Clusters]. θ has the
+// sticks, and then for each variable k means and k log sds.
 func clusters(k int, x, theta []float64) float64 {
 	left, total := 1.0, 0.0
 	for c := range k {
@@ -55,9 +55,8 @@ func slopeOf(at []float64, i int, f func(theta []float64) float64) float64 {
 	return (f(up) - f(down)) / (2 * h)
 }
 
-// tiltedByBruteForce multiplies a diagonal cavity by the likelihood exp(log) and returns the mean
-// and variance of every coordinate under the product. It sums over a grid with n points for each
-// coordinate.
+// tiltedByBruteForce returns the mean and variance of every coordinate under a diagonal cavity
+// times exp(log). It sums over a grid with n points for each coordinate.
 func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64) float64) (mean, variance []float64) {
 	const reach = 4.5
 	d := len(q.Mean)
@@ -91,8 +90,8 @@ func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64
 	return mean, variance
 }
 
-// matchedBy multiplies a diagonal cavity by the site of the first record, and returns the mean and
-// variance of every coordinate of the product.
+// matchedBy returns the mean and variance of every coordinate under a diagonal cavity times the
+// site of the first record.
 func matchedBy(q *solver.Approximation, tilted Tilted) (mean, variance []float64) {
 	d := len(q.Mean)
 	natural := make([]float64, 2*d)
@@ -104,9 +103,8 @@ func matchedBy(q *solver.Approximation, tilted Tilted) (mean, variance []float64
 	return mean, variance
 }
 
-// The test checks that the cavity times a record's site has the same moments as the tilted
-// distribution. It computes the moments of the tilted distribution by brute force, as sums over a
-// grid in all five coordinates.
+// The cavity times a site has the moments of the tilted distribution, summed over a grid in all
+// five coordinates.
 func TestClusterSitesMatchMoments(t *testing.T) {
 	for _, x := range []float64{-1.6, 0.2} {
 		q := independent(t, []float64{0.4, -0.8, 0.9, -0.3, 0.1}, []float64{0.9, 0.6, 0.4, 0.5, 0.3})
@@ -120,8 +118,8 @@ func TestClusterSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// The test checks sites under a narrow cavity, for three clusters and two variables. The precisions
-// times means in a record's site must then form the gradient of the record's log likelihood.
+// Under a narrow cavity, the precisions times means in a site form the gradient of the record's log
+// likelihood.
 func TestClusterSitesAreGradients(t *testing.T) {
 	const k, v = 3, 2
 	r := rand.New(rand.NewPCG(1, 2))
@@ -143,9 +141,8 @@ func TestClusterSitesAreGradients(t *testing.T) {
 	}
 }
 
-// The test checks that SEP finds the weights, means and sds of overlapping clusters. It compares
-// the mean of q with the mode of the posterior, and the precisions of q with the curvatures of the
-// posterior's log density in each coordinate.
+// SEP finds the weights, means and sds of overlapping clusters: the mean of q is near the mode of
+// the posterior, and its precisions are near the curvatures.
 func TestClustersAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const n = 3000

@@ -13,9 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that a solver that is saved and restored between two visits computes the same
-// bits as a solver that is never restored. The restored solver charges every step once, and takes
-// no more than the planned number of steps.
+// A solver that is saved and restored between visits computes the same bits as one that is not. It
+// charges every step once and takes no more than planned.
 func TestDPSEPRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -91,8 +90,7 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events that Propose returns compose to the cost of all steps. The test computes this cost
-// with the accountant's formula for the sampling.
+// The events that Propose returns compose to the cost of all steps, by the accountant's formula.
 func TestDPSEPEventsAddUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

@@ -18,8 +18,8 @@ func sepOptions(n int, rate float64) SEPOptions {
 	return SEPOptions{Power: 1, Rate: rate, StepSize: 1, Recency: 1, Nominal: float64(max(n, 1)), Improper: study.Project}
 }
 
-// mechanisms keeps the mechanisms that tests have built, so that each is built only once. To build
-// a mechanism for random allocation takes long, because its cost must be computed.
+// mechanisms caches the mechanisms of the tests. The cost of random allocation takes long to
+// compute.
 var mechanisms = map[string]*dpmech.SampledSum{}
 
 func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledConfig, o SEPOptions, visits int) *DPSEP {
@@ -45,9 +45,8 @@ func asked(s *DPSEP) solver.Problem {
 	return solver.Problem{Family: family, Mean: make([]float64, family.Dim()), Natural: natural, Cavity: natural, Weight: 1}
 }
 
-// probitSite returns the site of a probit record, in coordinates around the cavity's mean. It
-// computes derivatives as finite differences of log Φ, so it does not share their formulas with the
-// package.
+// probitSite returns the site of a probit record, around the cavity's mean, from finite differences
+// of log Φ.
 func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	d := len(x)
 	logZ := func(mean []float64) float64 {
@@ -76,10 +75,9 @@ func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	return site
 }
 
-// The test checks that a step releases nothing but the sum of the batch's clipped sites, rounded to
-// the lattice, plus noise. The test draws the batch from the sampling stream and the noise from the
-// noise stream, and computes the sum with separate code. The factor must change by the released sum
-// divided by the sampling rate.
+// A step releases only the sum of the batch's clipped sites, rounded to the lattice, plus noise.
+// The test draws batch and noise from the streams and computes the sum itself. The factor changes
+// by the released sum divided by the sampling rate.
 func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -153,9 +151,8 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	}
 }
 
-// The test checks that a record with any values changes a sum by at most the clip, and that a
-// record whose site is not finite does not change the sum. It compares sums with and without the
-// record under the same noise.
+// Any record changes a sum by at most the clip, and one whose site is not finite not at all. The
+// test compares sums with and without the record under the same noise.
 func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	const d, clip = 2, 0.7
 	values := []float64{0, 1, -30, 1e8, -1e200, 1e308, math.Inf(1), math.NaN()}
@@ -207,8 +204,8 @@ func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// The test checks that, with little noise, the factor is close to the factor of SEP. It uses
-// batches of all records and random batches.
+// With little noise, the factor is close to that of SEP, for batches of all records and for random
+// ones.
 func TestDPSEPNearsSEP(t *testing.T) {
 	const n, d, passes = 1500, 3, 20
 	r := outcomes(t, study.Probit, n, d, 4)
@@ -253,9 +250,8 @@ func checkNear(t *testing.T, name string, got, want []float64, family gaussian.F
 	}
 }
 
-// If records contribute their sites, DPSEP converges to a factor that does not depend on the
-// public number of records. If they contribute deviations, the factor is proportional to that
-// number.
+// If records contribute sites, the factor does not depend on the public number of records. If they
+// contribute deviations, it is proportional to it.
 func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	const n, d = 400, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -278,10 +274,10 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	}
 }
 
-// An improper factor is repaired after the noise is added. The step adds noise and is charged as
-// usual, the average includes the released sum, and the proposed factor is proper.
+// An improper factor is repaired after the noise. The step adds noise and is charged as usual, and
+// its sum is part of the average.
 func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
-	r := outcomes(t, study.Probit, 3, 2, 1) // With three records the noise is many times larger than the sites of the records.
+	r := outcomes(t, study.Probit, 3, 2, 1) // the noise is many times larger than three sites
 	for _, improper := range []study.Improper{study.Project, study.Reject} {
 		for _, name := range []string{"diagonal", "full"} {
 			const steps = 40
@@ -342,8 +338,7 @@ func TestDPSEPOfFewRecords(t *testing.T) {
 	}
 }
 
-// The test checks that the final factor does not depend on the factor from which the steps start,
-// which may affect only the sites of the first steps.
+// The final factor does not depend on the factor from which the steps start.
 func TestDPSEPStartIsForgotten(t *testing.T) {
 	const n, d = 500, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -369,8 +364,8 @@ func TestDPSEPStartIsForgotten(t *testing.T) {
 	}
 }
 
-// A step allocates no memory. The memory that a visit allocates does not depend on its number of
-// steps or on the number of records.
+// A step allocates no memory, and the memory of a visit depends neither on its steps nor on the
+// number of records.
 func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full", "gliding"} {
@@ -398,8 +393,7 @@ func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkExpectationStep measures the time of one whole step, from the sampling of a batch to the
-// update of the factor.
+// BenchmarkExpectationStep measures a whole step, from sampling to the update of the factor.
 func BenchmarkExpectationStep(b *testing.B) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {
@@ -418,8 +412,7 @@ func BenchmarkExpectationStep(b *testing.B) {
 	}
 }
 
-// NewDPSEP returns an error if the mechanism and the solver differ in the number of records, the
-// number of steps or the length of vectors. It also returns an error for invalid options.
+// NewDPSEP refuses a mechanism for other records, steps or vectors, and invalid options.
 func TestNewDPSEPRefuses(t *testing.T) {
 	r := outcomes(t, study.Probit, 8, 2, 1)
 	tilted := NewRegression(r, gaussian.Diagonal(2), 1, 1)

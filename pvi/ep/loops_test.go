@@ -7,9 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The test checks that the results of project for a record have the same bits whatever other
-// records are computed with it, and at any position among them. For ordinary values, the mean, the
-// variance and the site of a record must agree with the formulas.
+// project computes the same bits for a record whatever other records are computed with it, and
+// wherever it is among them. Ordinary values agree with the formulas.
 func TestProjectAndMatch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d, n := rapid.IntRange(1, 19).Draw(rt, "d"), rapid.IntRange(1, 5).Draw(rt, "records")

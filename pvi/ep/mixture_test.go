@@ -17,9 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These are the settings of the mixture of Vinaroz and Park (2022), section 5.1. Its records
-// come from four clusters of equal weight and sd 0.5 in four dimensions. The means of the
-// clusters have the prior N(0, 10).
+// The mixture of Vinaroz and Park (2022), section 5.1: four clusters of equal weight and sd 0.5 in
+// four dimensions, with prior N(0, 10) for the means.
 const (
 	paperClusters, paperVariables, paperRecords = 4, 4, 1000
 	paperSD, paperPrior                         = 0.5, 10.0
@@ -40,9 +39,9 @@ func paperData(seed uint64) (x, truth []float64) {
 	return x, truth
 }
 
-// gibbs returns the posterior mean and variance of every cluster's mean. It runs a Gibbs chain over
-// means and assignments of records to clusters, which begins at the truth. Instead of the drawn
-// means it averages their moments given the assignments, because these vary less.
+// gibbs returns the posterior mean and variance of every cluster's mean, from a Gibbs chain over
+// means and assignments that begins at the truth. It averages the moments of the means given the
+// assignments, because these vary less.
 func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float64) {
 	const precision = 1 / (paperSD * paperSD)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -84,9 +83,9 @@ func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float6
 	return mean, variance
 }
 
-// matched compares q with a Gaussian approximation of the posterior, which has the given mean and
-// variance. It returns the distance between the means, averaged over clusters, and the KL
-// divergence, both for the permutation of the clusters that fits best.
+// matched returns the distance between the means of q and the posterior, averaged over clusters,
+// and the KL divergence to a Gaussian with the given moments, for the best permutation of the
+// clusters.
 func matched(q *solver.Approximation, mean, variance []float64) (distance, divergence float64) {
 	distance = math.Inf(1)
 	var try func(names []int, used int)
@@ -122,18 +121,18 @@ func matched(q *solver.Approximation, mean, variance []float64) (distance, diver
 // A paperRun describes one fit of SEP or DPSEP to the mixture.
 type paperRun struct {
 	name    string
-	public  bool    // whether the fit starts at a public point near the clusters instead of a draw from the prior
+	public  bool    // whether the fit starts at a public point near the clusters, not at a draw from the prior
 	steps   int     // number of passes
-	epsilon float64 // ε under add-remove, as proved by the accountant; 0 without privacy
-	sites   bool    // whether a site matches moments; otherwise it is the tied site
+	epsilon float64 // proved ε under add-remove; 0 without privacy
+	sites   bool    // whether a site matches moments instead of being tied
 
-	published float64 // noise multiplier of the paper's steps; 0 for the steps of DPSEP
+	published float64 // noise multiplier of the paper's steps; 0 for DPSEP
 }
 
 const paperDelta = 1e-5
 
-// multiplier returns the noise multiplier for which the given number of releases costs epsilon.
-// Each release is a sum over all records.
+// multiplier returns the noise multiplier for which the given number of sums over all records costs
+// epsilon.
 func multiplier(t testing.TB, epsilon float64, steps int) float64 {
 	t.Helper()
 	c, err := accountant.CalibrateNoise(accountant.Target{Epsilon: epsilon, Delta: paperDelta}, func(sigma float64) (accountant.Event, error) {
@@ -193,8 +192,8 @@ func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint
 	return posterior(t, family, prior, factor)
 }
 
-// fitPublished fits the mixture by the steps of the paper. In the paper's notation, γ = C = 1, and
-// each batch has one record.
+// fitPublished fits the mixture by the steps of the paper, with γ = C = 1 and batches of one
+// record.
 func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mixture, o SEPOptions, seed uint64) error {
 	t.Helper()
 	o.Rate, o.Published, o.Raw, o.Clip, o.Reseat = 1.0/paperRecords, true, true, 1, 0
@@ -211,11 +210,10 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mi
 	return err
 }
 
-// The test checks that the means of q are far nearer to the posterior's means than in the paper, at
-// the same proved ε. For its mixture the paper reports a distance of 4.27 in a run whose proved ε
-// is above 20, and a distance of 1.62 in a run whose proved ε is above 140. The test starts at a
-// public point and at a draw from the prior. With FEDPVI_LONG=1 it prints a table for twenty data
-// sets, which also has rows for the paper's steps.
+// At the same proved ε, the means of q are far nearer to the posterior's than in the paper, which
+// reports a distance of 4.27 with a proved ε above 20, and 1.62 with one above 140. The test starts
+// at a public point and at a draw from the prior. With FEDPVI_LONG=1 it prints a table for twenty
+// data sets, also for the paper's steps.
 func TestMixtureOfThePaper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -228,7 +226,7 @@ func TestMixtureOfThePaper(t *testing.T) {
 	const passes = 30
 	type line struct {
 		paperRun
-		most float64 // upper bound on the distance between the means of q and of the posterior
+		most float64 // largest distance between the means of q and of the posterior
 	}
 	lines := []line{
 		{paperRun{name: "SEP", public: true, steps: 60}, 2e-3},
@@ -286,9 +284,8 @@ func TestMixtureOfThePaper(t *testing.T) {
 	}
 }
 
-// The test checks that Reseat splits a cluster that covers two true clusters if another cluster has
-// few or no records. Reseat must change nothing if the clusters have equal numbers of records, or
-// if noise can explain the difference.
+// Reseat splits a cluster that covers two true clusters if another has few or no records. It
+// changes nothing if the numbers of records are equal, or if noise can explain the difference.
 func TestReseating(t *testing.T) {
 	tilted := NewMixture(3, 1, 0.5, nil, true, 1)
 	outer := []float64{0, 0, 0, 0.1, 0.1, 0.1}
@@ -328,9 +325,8 @@ func TestReseating(t *testing.T) {
 	}
 }
 
-// The test checks that a record's site has the moments of the tilted distribution of a cluster's
-// mean. It computes these moments by numerical integration. If it is certain to which cluster the
-// record belongs, the tied site must equal this site.
+// A site has the moments of the tilted distribution of a cluster's mean, from numerical
+// integration. If the record's cluster is certain, the tied site is the same.
 func TestMixtureSitesMatchMoments(t *testing.T) {
 	const sd = 0.6
 	x := []float64{0.9}

@@ -5,10 +5,8 @@ import (
 	"testing"
 )
 
-// The test checks the variance that MeanNoiseLeft returns. It adds noise of variance 1 to one step
-// at a time and follows this noise forward through steps, momentum and average. The sum of the
-// squared results over all steps must equal MeanNoiseLeft. Without overlap, MeanNoiseLeft must also
-// equal NoiseLeft.
+// The test adds noise of variance 1 to one step at a time and follows it through steps, momentum
+// and average. The squares add up to MeanNoiseLeft, which without overlap equals NoiseLeft.
 func TestMeanNoiseIsThatOfTheSteps(t *testing.T) {
 	const steps = 60
 	for _, o := range []SEPOptions{

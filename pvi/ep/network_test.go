@@ -22,8 +22,8 @@ func network(hidden int, x, theta []float64) float64 {
 	return eta
 }
 
-// outcomeOf returns the log likelihood log p(y|η). The outcome y is binary or normal. If it is
-// normal, the last coordinate of theta is the log sd of its noise.
+// outcomeOf returns log p(y|η) for a binary or normal outcome. The last coordinate of theta is the
+// log sd of normal noise.
 func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	if binary {
 		return -special.Softplus((1 - 2*y) * eta)
@@ -33,8 +33,8 @@ func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	return -z*z/2 - u
 }
 
-// The test checks sites under a narrow cavity. The precisions times means in a site must then form
-// the gradient of the record's log likelihood, for any power.
+// Under a narrow cavity, the precisions times means in a site form the gradient of the record's log
+// likelihood, for any power.
 func TestNetworkSitesAreGradients(t *testing.T) {
 	const hidden, inputs = 3, 2
 	r := rand.New(rand.NewPCG(5, 6))
@@ -66,10 +66,8 @@ func TestNetworkSitesAreGradients(t *testing.T) {
 	}
 }
 
-// The test checks that the cavity times a site has the moments of the tilted distribution, up to
-// the error that the filter makes by treating η as normal. The test computes the moments by
-// numerical integration over all coordinates. The error is far larger with cavity sds of 0.5 than
-// with small sds.
+// The cavity times a site has the moments of the tilted distribution, from numerical integration
+// over all coordinates. The error, because η is not normal, grows with the sds of the cavity.
 func TestNetworkSitesMatchMoments(t *testing.T) {
 	for _, c := range []struct {
 		binary     bool
@@ -94,8 +92,8 @@ func TestNetworkSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// The test checks the moments of tanh z for inputs z with small and large sds. It compares the
-// moments with a fine quadrature rule, and their derivatives with finite differences.
+// The moments of tanh z agree with a fine quadrature rule, and their derivatives with finite
+// differences, for small and large sds of z.
 func TestMomentsOfHiddenUnits(t *testing.T) {
 	u := newHiddenUnit()
 	moment := func(mean, sd, power float64) float64 {

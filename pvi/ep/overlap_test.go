@@ -12,10 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks steps for nearly collinear columns. A diagonal q must converge to the posterior's
-// mean if the steps are as short as Overlap makes them, and must diverge with steps that ignore the
-// other coordinates. The outcomes are normal, so the posterior's mean is known. The mean of a
-// diagonal q agrees with it up to a relative error of one over the number of records.
+// With nearly collinear columns, a diagonal q converges to the posterior's mean if the steps are as
+// short as Overlap makes them, and diverges otherwise. Outcomes are normal, so this mean is known.
+// That of q agrees up to a relative error of one over the number of records.
 func TestOverlappingColumnsComeToTheMean(t *testing.T) {
 	const d, n = 6, 200
 	random := rand.New(rand.NewPCG(4, 4))

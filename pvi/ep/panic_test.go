@@ -27,9 +27,8 @@ func (b broken) Site(dst []float64, record int) {
 	}
 }
 
-// The test checks that a record whose site panics counts as zero in the sum. The charge, the noise
-// and the contributions of the other records must be the same as if the site of the record were not
-// finite.
+// A record whose site panics counts as zero: charge, noise and the other contributions are as for a
+// site that is not finite.
 //
 //abuse:case A13 a record whose computation panics counts as zero; nobody can tell
 func TestDPSEPWithARecordThatPanics(t *testing.T) {
@@ -49,9 +48,9 @@ func TestDPSEPWithARecordThatPanics(t *testing.T) {
 	}
 }
 
-// The test checks that the tilted moments for a negative binomial outcome are computed without a
-// panic, for any count under any cavity. For moderate counts and cavities they must be finite. The
-// cases are hard because Newton's method passes points at which the dispersion φ underflows.
+// Tilted moments for a negative binomial outcome are computed without a panic, and for moderate
+// counts and cavities they are finite. Newton's method passes points at which the dispersion φ
+// underflows.
 func TestSitesOfLargeCounts(t *testing.T) {
 	tilted := newTilts(solver.Outcome{Family: study.NegativeBinomial}.Response(), 1)
 	for _, y := range []float64{33, 400, 1e4, 1e6, 1 << 53} {

@@ -48,9 +48,8 @@ func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	}
 }
 
-// The test checks that the memory of a client and of a step does not grow with the number of
-// records, except for the memory of the sampler, which takes about one byte for each record. The
-// test compares few records with many at the same mean batch size.
+// The memory of a client and of a step does not grow with the number of records, except for one
+// byte each in the sampler. The mean batch size is the same.
 func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 	const d, batch = 6, 50.0
 	for _, name := range []string{"diagonal", "full"} {
@@ -81,7 +80,7 @@ func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 		if many > few+few/8 {
 			t.Errorf("%s: %d bytes for 50,000 records, %d for 1,000", name, many, few)
 		}
-		// Some numbers in the two states may have different numbers of digits.
+		// numbers in the states may differ in length
 		if max(large-small, small-large) > 64 {
 			t.Errorf("%s: a state of %d bytes for 50,000 records, of %d for 1,000", name, large, small)
 		}

@@ -21,8 +21,8 @@ func along(from, to float64, f func(x float64) float64) (sum float64) {
 	return sum
 }
 
-// Tilted moments for one predictor agree with numerical integrals for any cavity. The test
-// covers the closed forms, the quadrature rule, and powers of the likelihood.
+// Tilted moments for one predictor agree with numerical integrals: closed forms, the quadrature
+// rule, and powers of the likelihood.
 func TestTiltOfOnePredictor(t *testing.T) {
 	outcomes := map[study.Family][]float64{study.Linear: {-1.5, 0.3}, study.Probit: {0, 1}, study.Logistic: {0, 1}, study.Poisson: {0, 3, 40}}
 	for family, ys := range outcomes {
@@ -30,8 +30,8 @@ func TestTiltOfOnePredictor(t *testing.T) {
 		r := o.Response()
 		tolerance := 2e-5
 		if family == study.Poisson {
-			// The tolerance is larger for counts: if the cavity is wide and the count is 0, the
-			// tilted density falls steeply in the middle of the cavity.
+			// For a count of 0 and a wide cavity, the tilted density falls steeply in the middle of
+			// the cavity.
 			tolerance = 5e-4
 		}
 		for _, power := range []float64{1, 0.4} {
@@ -62,7 +62,7 @@ func TestTiltOfOnePredictor(t *testing.T) {
 	}
 }
 
-// record returns a regression over R² with one record, which has the given rows of the design.
+// record returns a regression over R² with one record with the given rows.
 func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression {
 	r := solver.NewRegression(2, o)
 	for _, row := range rows {
@@ -74,9 +74,8 @@ func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression 
 	return r
 }
 
-// tiltedMoments returns the mean and covariance of the distribution over R² whose density is
-// proportional to the cavity times the likelihood of r to the given power. It uses the trapezoid
-// rule along the axes of the cavity. root is the lower Cholesky factor of the cavity's covariance.
+// tiltedMoments returns the mean and covariance under the cavity times the likelihood of r to the
+// given power, by the trapezoid rule. root is the Cholesky factor of the cavity's covariance.
 func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power float64) (first [2]float64, second [3]float64) {
 	const n, reach = 120, 9.0
 	slope := make([]float64, 2)
@@ -107,9 +106,8 @@ func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power 
 	return first, second
 }
 
-// The cavity times a record's site has the moments of the tilted distribution, which the test
-// computes by numerical integration over the plane. The cases are one and two predictors, both
-// families, and powers of the likelihood.
+// The cavity times a site has the moments of the tilted distribution, from numerical integration,
+// for one and two predictors, both families, and powers of the likelihood.
 func TestSitesMatchMoments(t *testing.T) {
 	type kase struct {
 		name string
@@ -162,8 +160,8 @@ type naturals struct {
 	values []float64
 }
 
-// siteOf multiplies the cavity by the site of the only record in r, and returns the natural
-// parameters of the product. The likelihood is raised to the given power.
+// siteOf returns the natural parameters of the cavity times the site of the only record in r. The
+// likelihood is raised to the given power.
 func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, root [3]float64, power float64) naturals {
 	t.Helper()
 	family := familyOf(t, name, 2)
@@ -195,8 +193,8 @@ func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, roo
 	return naturals{family, natural}
 }
 
-// The test checks that raise with floor 0 repairs a factor as gaussian.RepairLikelihood does, and
-// that it does not change a proper factor.
+// raise with floor 0 repairs a factor as gaussian.RepairLikelihood does, and does not change a
+// proper one.
 func TestProperIsTheNearestLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")
@@ -214,8 +212,7 @@ func TestProperIsTheNearestLikelihood(t *testing.T) {
 		for k, at := range family.Precision() {
 			precision.SetSym(at[0], at[1], factor[d+k])
 		}
-		// The test computes eigenvectors too, because gonum 0.17 panics on matrices below 1e-122 if
-		// only eigenvalues are wanted.
+		// gonum 0.17 panics on matrices below 1e-122 if only eigenvalues are wanted.
 		var eigen mat.EigenSym
 		if !eigen.Factorize(precision, true) {
 			t.Fatal("no eigenvalues")

@@ -15,9 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// outcomes returns a regression of n records over R^d, whose outcomes are drawn from the given
-// family. A record has an intercept and d − 1 covariates that are uniform on [−1, 1]. If d is 1, it
-// has one such covariate and no intercept.
+// outcomes returns a regression of n records over R^d with outcomes of the given family. A record
+// has an intercept, unless d is 1, and covariates that are uniform on [−1, 1].
 func outcomes(t testing.TB, family study.Family, n, d int, seed uint64) *solver.Regression {
 	t.Helper()
 	r := solver.NewRegression(d, solver.Outcome{Family: family, NoiseSD: 0.5})
@@ -57,8 +56,7 @@ func unit(family gaussian.Family) []float64 {
 	return natural
 }
 
-// ways lists the algorithms without noise. Each is a function that fits a factor to the records of
-// tilted and writes it to dst.
+// ways lists the algorithms without noise.
 var ways = map[string]func(dst, prior []float64, tilted Tilted) error{
 	"ep": func(dst, prior []float64, tilted Tilted) error {
 		if _, settled := EP(dst, prior, tilted, Options{Power: 1, Damping: 1, Passes: 200, Tolerance: 1e-10}); !settled {
@@ -83,8 +81,7 @@ func posteriorOf(t *testing.T, way string, family gaussian.Family, r *solver.Reg
 	return posterior(t, family, prior, factor)
 }
 
-// The test checks that every algorithm without noise finds the exact posterior if the outcomes are
-// normal.
+// Every algorithm without noise finds the exact posterior of normal outcomes.
 func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 	const n, d = 60, 4
 	r := outcomes(t, study.Linear, n, d, 1)
@@ -109,10 +106,8 @@ func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 	}
 }
 
-// On probit regressions with one and two coefficients, the means of q agree with the posterior's
-// means to a thousandth of an sd. Variances agree up to the error of expectation propagation,
-// which is of the order of one over the number of records. The test computes the posterior by
-// the trapezoid rule.
+// On probit regressions, the means of q agree with the posterior's, from the trapezoid rule, to a
+// thousandth of an sd. Variances agree up to about one over the number of records.
 func TestPropagationNearsTheProbitPosterior(t *testing.T) {
 	const n = 400
 	for _, d := range []int{1, 2} {
@@ -133,8 +128,8 @@ func TestPropagationNearsTheProbitPosterior(t *testing.T) {
 	}
 }
 
-// probitPosterior returns the mean and second moment of each coefficient by the trapezoid rule,
-// on a grid around the mean of q.
+// probitPosterior returns the mean and second moment of each coefficient by the trapezoid rule
+// around the mean of q.
 func probitPosterior(r *solver.Regression, q *solver.Approximation) (first, second [2]float64) {
 	const points, width = 20, 0.35
 	d := r.Dim()
@@ -183,8 +178,6 @@ func probitPosterior(r *solver.Regression, q *solver.Approximation) (first, seco
 	return first, second
 }
 
-// With small powers of the likelihood, expectation propagation approaches variational
-// inference.
 func TestSmallPowersAreVariational(t *testing.T) {
 	const d = 3
 	r := outcomes(t, study.Logistic, 150, d, 5)

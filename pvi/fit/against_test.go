@@ -13,8 +13,7 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// The test checks AgainstPrior with a conjugate model. The posterior that it returns for another
-// prior must be the posterior of a fit with that prior.
+// The posterior for another prior is that of a fit with this prior, if the model is conjugate.
 func TestAgainstPriorIsAnotherFit(t *testing.T) {
 	fitWith := func(width float64) (*Model, []float64, []AgainstPrior) {
 		m := modelOf(t, fmt.Sprintf(`
@@ -56,8 +55,8 @@ column = [
 			t.Errorf("%s: the mean moves by %g sds, want %g", a.Name, got, want)
 		}
 	}
-	// If the posterior is wider than the prior, as here, the Gaussian likelihood has a negative
-	// precision. The posterior is then proper under a narrower prior, but not under a wider one.
+	// Here the posterior is wider than the prior, so the Gaussian likelihood has a negative
+	// precision. Only a narrower prior then gives a proper posterior.
 	d := m.Dim()
 	cov := mat.NewDiagDense(d, slices.Repeat([]float64{1.5}, d))
 	if all, err := m.AgainstPrior(make([]float64, d), cov); err != nil || all[0].Narrow == nil || all[0].Wide != nil {
@@ -68,8 +67,8 @@ column = [
 	}
 }
 
-// If the truth is drawn from the prior, Conflict names a parameter with the probability that a
-// normal number is beyond three sds, 0.0027. It names a parameter whose truth is ten prior sds away.
+// If the truth is drawn from the prior, Conflict names a parameter with the probability of more
+// than three sds, 0.0027. It names a parameter whose truth is ten prior sds away.
 func TestConflict(t *testing.T) {
 	m := newModel(t, "logistic")
 	random := rand.New(rand.NewPCG(7, 8))

@@ -11,9 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that Load accepts a record with a value on its public bound, even if scaling
-// rounds the value to a number beyond the bound. If Load returned an error, it would reveal a
-// private value.
+// Load accepts a record with a value on its public bound, even if scaling rounds it beyond the
+// bound. An error would reveal the value.
 func TestRecordsOnTheirBoundsAreLoaded(t *testing.T) {
 	const text = `
 study = { version = 1, name = "bounds" }
@@ -53,8 +52,8 @@ bounds = [%[1]g, %[2]g]
 	}
 }
 
-// The test checks a model with a million interactions, whose names are long. New must return an
-// error as soon as it finds the first name that is too long, without making the other names.
+// With a million interactions, New returns an error at the first name that is too long, without
+// making the others.
 func TestLongNamesAreNotWrittenOut(t *testing.T) {
 	text := "study = { version = 1, name = \"long\" }\nmodel = { family = \"linear\", outcome = \"y\", terms = [\"a*b*c\"], noise_sd = 1.0 }\n" +
 		"inference = { rounds = 1, q = \"diagonal\" }\nprivacy.unit = \"none\"\n[[column]]\nname = \"y\"\ntype = \"numeric\"\nbounds = [0, 1]\n"

@@ -13,10 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks the shares of drawn statistics that are above the observed one. If the outcomes
-// of the records are drawn at the posterior's mean, the share is about one half on average and
-// seldom close to 0 or 1. If the outcomes are drawn at another θ, at least one observed statistic
-// lies outside its interval.
+// If outcomes are drawn at the posterior's mean, the shares of larger drawn statistics are about
+// one half on average. If they are drawn at another θ, at least one observed statistic lies outside
+// its interval.
 func TestCheck(t *testing.T) {
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts", "softmax", "known noise"} {
 		m := newModel(t, name)

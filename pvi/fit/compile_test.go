@@ -59,8 +59,8 @@ const programData = `data {
 }
 `
 
-// families lists, for each regression family, a program that states the same model in the Stan
-// language. The program has its parameters in the order of the coordinates θ of the family.
+// families has a program in the Stan language for each regression family, with parameters in the
+// order of the family's θ.
 var families = []struct{ name, keys, parameters, model string }{
 	{"linear", "outcome = \"y\"\nnoise_sd = \"learned\"", "real l;", "l ~ normal(log(0.5), log(3)); y ~ normal(eta, exp(l));"},
 	{"linear", "outcome = \"y\"\nnoise_sd = 1.5", "", "for (n in 1:N) target += normal_lpdf(y[n] | eta[n], 1.5);"},
@@ -75,9 +75,8 @@ var families = []struct{ name, keys, parameters, model string }{
 	},
 }
 
-// The test checks that each regression family has the same log density as the program that states
-// the same model. It compares the log densities of records and of the prior, with and without a
-// group.
+// Each regression family has the same log densities of records and of the prior as its program,
+// with and without a group.
 func TestProgramsOfFamilies(t *testing.T) {
 	for _, f := range families {
 		for _, grouped := range []bool{false, true} {
@@ -122,7 +121,7 @@ func naturalOf(t *testing.T, family gaussian.Family, mean []float64, cov mat.Sym
 	return natural
 }
 
-// someRows returns n random records of a study with the columns programColumns.
+// someRows returns n random records with the columns programColumns.
 func someRows(r *rand.Rand, n int) *shard.Records {
 	records := new(shard.Records)
 	for range n {
@@ -131,8 +130,8 @@ func someRows(r *rand.Rand, n int) *shard.Records {
 	return records
 }
 
-// same fails the test unless the two models have the same log densities at random points and for
-// random records.
+// same fails the test unless both models have the same log densities at random points for random
+// records.
 func same(t *testing.T, family, program *fit.Model) {
 	t.Helper()
 	if family.Dim() != program.Dim() {

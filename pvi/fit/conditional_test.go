@@ -40,10 +40,8 @@ positive = "yes"
 terms = ["x", "g"]
 `
 
-// The test checks the quantiles of an expected outcome. In a logistic regression, the expected
-// outcome is the logistic function of the predictor, and the predictor is normal under the
-// posterior. The quantiles of the expected outcome are therefore the logistic function of the
-// quantiles of the predictor.
+// In a logistic regression, the quantiles of an expected outcome are the logistic function of those
+// of the predictor, which is normal.
 func TestConditional(t *testing.T) {
 	m := parsed(t, conditionalStudy)
 	mean, sd := []float64{-.5, 1.5, .25}, []float64{.2, .3, .1}
@@ -66,8 +64,7 @@ func TestConditional(t *testing.T) {
 		eta := mean[0] + mean[1]*w.x + mean[2]*w.g
 		spread := math.Sqrt(sd[0]*sd[0] + sd[1]*sd[1]*w.x*w.x + sd[2]*sd[2]*w.g*w.g)
 		got := c.Rows[i]
-		// The median and the outer quantiles of 1,024 draws have sds of at most .04 and .09 in
-		// units of the spread.
+		// Quantiles of 1,024 draws have sds of at most .04 and .09, in units of the spread.
 		for _, q := range []struct{ got, z, tolerance float64 }{{got.Of[0].Q50, 0, .16}, {got.Of[0].Lower, -1.96, .36}, {got.Of[0].Upper, 1.96, .36}} {
 			if low, high := logistic(eta+(q.z-q.tolerance)*spread), logistic(eta+(q.z+q.tolerance)*spread); got.Column != w.column || got.Value != w.value || !(low < q.got && q.got < high) {
 				t.Errorf("%s = %s: a quantile is %g, not between %g and %g for %s = %s", got.Column, got.Value, q.got, low, high, w.column, w.value)
@@ -79,10 +76,8 @@ func TestConditional(t *testing.T) {
 	}
 }
 
-// The test checks the expected outcomes of a program, which are the generated quantities whose
-// names end in _expected. If the program generates no quantities, the expected outcome is the mean
-// of the outcome. If it generates only other quantities, there are no conditional effects. The
-// outcome is not among the columns.
+// The expected outcomes of a program are its generated quantities that end in _expected or, without
+// any generated quantities, the mean of the outcome.
 func TestConditionalOfAProgram(t *testing.T) {
 	theta := []float64{.3, -.2}
 	mean := func(x float64) float64 { return theta[0] + theta[1]*x }
@@ -141,9 +136,8 @@ type = "categorical"
 levels = ["a", "b"]
 `
 
-// The test checks the expected count in a Poisson regression that is given as a formula. It must be
-// exposure · exp(η). The predictor η uses x minus the midpoint of the bounds of x. The outcome must
-// not be among the columns that vary.
+// The expected count of a Poisson formula is exposure · exp(η), where η uses x minus the midpoint
+// of its bounds. The outcome is not among the columns that vary.
 func TestConditionalOfAFormula(t *testing.T) {
 	m := parsed(t, conditionalFormula)
 	theta := []float64{.5, .25, -.75}

@@ -12,9 +12,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// groupModels are models whose group effects are written as sd·z, where z has a standard normal
-// prior. Even if the effects are correlated, the first effect is sd·z. The fields sd, z and effect
-// are the names of the first effect's sd, z and value for the level q of the group.
+// groupModels are models whose first group effect is sd·z with a standard normal z. sd, z and
+// effect are the names of these for level q.
 var groupModels = map[string]struct {
 	text          string
 	sd, z, effect string
@@ -38,8 +37,7 @@ func find[T any](t *testing.T, all []T, name func(T) string, want string) (int, 
 	panic("unreachable")
 }
 
-// The test checks effects of groups at a point estimate. An effect in natural units must be the
-// estimate of the sd times the estimate of z.
+// At a point estimate, an effect in natural units is the estimate of the sd times that of z.
 func TestEffectsOfGroupsAtAPoint(t *testing.T) {
 	for name, c := range groupModels {
 		m := parsed(t, programColumns+"[model]\n"+c.text+"\n")
@@ -63,9 +61,9 @@ func TestEffectsOfGroupsAtAPoint(t *testing.T) {
 	}
 }
 
-// The test compares the moments of effects with closed forms. An effect is a product s·z, where log
-// s and z are jointly normal. If m and μ are their means, v and w their variances, and c their
-// covariance, then E(s·z) = exp(m + v/2)·(μ + c) and E((s·z)²) = exp(2m + 2v)·((μ + 2c)² + w).
+// For jointly normal log s and z with means m and μ, variances v and w, and covariance c, the
+// effect s·z has the moments E(s·z) = exp(m + v/2)·(μ + c) and E((s·z)²) = exp(2m + 2v)·((μ + 2c)²
+// + w).
 func TestEffectsOfGroupsHaveTheMomentsOfProducts(t *testing.T) {
 	for name, c := range groupModels {
 		m := parsed(t, programColumns+"[model]\n"+c.text+"\n")

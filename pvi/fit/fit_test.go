@@ -33,8 +33,7 @@ var models = map[string]string{
 	"network":           `{ family = "neural-network", outcome = "y", terms = ["u", "v"], hidden = 3 }`,
 }
 
-// plain contains the names of the families for which the map models lists no model. The function
-// init adds a simple model for each of them.
+// plain has the families without a model in models. init adds a simple one.
 var plain = map[string]bool{}
 
 func init() {
@@ -69,8 +68,7 @@ func newModel(t testing.TB, name string) *Model {
 	return modelOfCounts(t, name, 60)
 }
 
-// modelOfCounts returns the named model of the map models. The column n of counts has the upper
-// bound most.
+// modelOfCounts returns the named model with the upper bound most of the counts n.
 func modelOfCounts(t testing.TB, name string, most int) *Model {
 	t.Helper()
 	options := "inference.rounds = 1\nprivacy.unit = \"none\"\n"
@@ -98,8 +96,7 @@ func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// The test checks that effects of groups are not reported twice. With solver "scoring" they are
-// coordinates of θ, so they must not be quantities as well.
+// With solver "scoring", effects of groups are coordinates of θ and not quantities as well.
 func TestCentredModelsHaveNoFurtherEffects(t *testing.T) {
 	m := newModel(t, "centred")
 	if all, err := m.QuantitiesAt(make([]float64, m.Dim())); err != nil || all != nil || len(m.Effects()) == 0 {
@@ -107,8 +104,7 @@ func TestCentredModelsHaveNoFurtherEffects(t *testing.T) {
 	}
 }
 
-// The test checks that a regression and its record program describe the same model. Their log
-// likelihoods, gradients and Hessians must be equal.
+// A regression and its record program have equal log likelihoods, gradients and Hessians.
 func TestRegressionsAreTheirPrograms(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -188,8 +184,8 @@ func close(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// The test checks that the parameters of a regression and of its record program have the same
-// order. They must also have the same names, except for text that the program adds to a name.
+// The parameters of a regression and of its record program have the same order and the same names,
+// except for text that the program adds.
 func TestNamesAgree(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -203,8 +199,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// The test checks that a program and a regression compute the same expected log likelihood, up to
-// the error of the quasi-random points over which the program averages.
+// A program and a regression compute the same expected log likelihood, up to the error of the
+// program's quasi-random points.
 func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -232,10 +228,9 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// The test checks models whose prior is not Gaussian. The likelihoods of all clients together
-// include, exactly once, the log ratio of the prior to the Gaussian base that serves as the prior
-// of q. The test checks that the clients' likelihoods and the Gaussian base add up to the log
-// posterior, and that the Hessian is the derivative of the gradient.
+// If the prior is not Gaussian, the likelihoods of all clients include its log ratio to the
+// Gaussian base exactly once: together with the base they add up to the log posterior. The Hessian
+// is the derivative of the gradient.
 func TestPriorIsShared(t *testing.T) {
 	for _, name := range []string{"mixture", "network"} {
 		m := newModel(t, name)
@@ -279,8 +274,7 @@ func TestPriorIsShared(t *testing.T) {
 	}
 }
 
-// The test checks that NaturalPrior and CheckPrior, which look at one coordinate at a time, return
-// the same numbers and errors as Prior.
+// NaturalPrior and CheckPrior, coordinate by coordinate, agree with Prior.
 func TestPriorsByThemselves(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -318,10 +312,8 @@ func parametersOf(all []Parameter) (p Parameters) {
 	return p
 }
 
-// The test checks that the digest of a study's program does not change between versions of this
-// package. It compares the first bytes of some digests with constants for version 1 of the
-// canonical form. The programs contain no logarithms, because the last bit of a logarithm differs
-// between machines.
+// The digest of a study's program does not change between versions. The programs contain no
+// logarithms, whose last bit differs between machines.
 func TestProgramsStayTheSame(t *testing.T) {
 	for name, want := range map[string]string{
 		"logistic": "b5255abf3f4c5d96",

@@ -10,9 +10,8 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// familiesAsFormulas lists regression families, each with a formula for the same model. The two
-// models may have different orders of coordinates: order[i] is the index in the family's θ of
-// coordinate i of the formula's θ.
+// familiesAsFormulas has formulas for regression families. order[i] is the index in the family's θ
+// of coordinate i of the formula's.
 var familiesAsFormulas = []struct {
 	family, keys     string
 	formula, density string
@@ -30,8 +29,7 @@ var familiesAsFormulas = []struct {
 	{"softmax", `outcome = "g"`, "g ~ x", "categorical", []int{0, 1, 2, 3}},
 }
 
-// The test checks that a formula has the same log density as the family for the same model, for
-// records and for the prior.
+// A formula has the same log densities as its family, for records and for the prior.
 func TestFormulasOfFamilies(t *testing.T) {
 	priors := "[prior]\nb = \"normal(0, 1)\"\nIntercept = \"normal(0, 1)\"\n"
 	scale := fmt.Sprintf("%q", fmt.Sprintf("lognormal(%.17g, %.17g)", math.Log(.5), math.Log(3)))
@@ -66,8 +64,8 @@ func alike(t *testing.T, family, formula *fit.Model, order []int) {
 		for i := range theta {
 			theta[i] = r.NormFloat64()
 		}
-		// An effect of the formula is the spread times the standardised effect of the family. Its
-		// density is the density of the standardised effect, divided by the spread.
+		// An effect of the formula is the spread times the standardised effect of the family, so
+		// its density is divided by the spread.
 		spreads := map[string]float64{}
 		var logs float64
 		for i, k := range order {

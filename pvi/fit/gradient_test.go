@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// The test checks that, for binary outcomes, TypicalGradient returns twice the norm of the gradient
-// of a record for which both outcomes are equally likely. It computes the gradient of that record
-// by central differences of the log density.
+// For binary outcomes, TypicalGradient is twice the norm of the gradient if both are equally
+// likely, from central differences.
 func TestTypicalGradientOfTwoOutcomes(t *testing.T) {
 	for name, logDensity := range map[string]func(eta float64) float64{
 		"logistic": func(eta float64) float64 { return -math.Log1p(math.Exp(-eta)) },

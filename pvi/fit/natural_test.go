@@ -53,9 +53,7 @@ func drawColumn(t *rapid.T, name string, standardised bool) *rawColumn {
 	return c
 }
 
-// The test checks that coefficients in natural units predict the same as θ. The linear predictor of
-// a record must be the same whether it is computed from raw columns with coefficients in natural
-// units, or from scaled columns with θ.
+// Raw columns with coefficients in natural units give the same predictor as scaled columns with θ.
 func TestNaturalUnitsPredictTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		standardised := rapid.Bool().Draw(t, "standardised")
@@ -165,8 +163,7 @@ column = [ %s
 	})
 }
 
-// sizeOf bounds the rounding error of a predictor: it returns an upper bound on the sum of the
-// absolute values of the products of elements of x and coefficients.
+// sizeOf bounds Σ|x·coefficient|, for the rounding error of a predictor.
 func sizeOf(x []float64) (size float64) {
 	for _, v := range x {
 		size += 1e3 * math.Abs(v)
@@ -174,8 +171,8 @@ func sizeOf(x []float64) (size float64) {
 	return size
 }
 
-// checkMoments compares Units.Covariance with AΣAᵀ, where the columns of A are the results of
-// Map for unit vectors. It compares the variances of Marginals with the diagonal of that matrix.
+// checkMoments compares Units.Covariance with AΣAᵀ, where Map gives A for unit vectors, and the
+// variances of Marginals with its diagonal.
 func checkMoments(t *rapid.T, units Units) {
 	d := len(units)
 	zero, shift, image, one := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
@@ -258,8 +255,8 @@ column = [
 	}
 }
 
-// The test checks that effects of groups in natural units change the predictor as they do on the
-// model's scale, where a slope multiplies the distance from the middle of its column.
+// Effects of groups in natural units change the predictor as they do on the model's scale, where a
+// slope multiplies the distance from the middle of its column.
 func TestEffectsInNaturalUnits(t *testing.T) {
 	for _, name := range []string{"centred counts", "centred"} {
 		m := newModel(t, name)

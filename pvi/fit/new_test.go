@@ -16,8 +16,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// someRecords is a table of records for programColumns. The record on line 4 does not fit the
-// study, because its level of g is unknown.
+// someRecords are records for programColumns. On line 4, the level of g is unknown.
 const someRecords = `x,s,g,y,k
 1,a,p,2.5,3
 -2,b,q,-1,0
@@ -25,11 +24,11 @@ const someRecords = `x,s,g,y,k
 0.5,a,r,0.25,7
 `
 
-// predicted holds the predicted quantities of one record, keyed by name.
+// predicted holds the quantities of one record by name.
 type predicted map[string]fit.Quantity
 
-// predictNew predicts the quantities of the records in text, which has the form of a CSV file. It
-// returns them with the log predictive densities and the numbers of the rows.
+// predictNew predicts the quantities of the records in text, a CSV file. It also returns log
+// predictive densities and the numbers of the rows.
 func predictNew(t *testing.T, m *fit.Model, text string, q fit.Posterior) (p *fit.Predicted, each []predicted, densities []float64, rows []int) {
 	t.Helper()
 	rowsOf := newTable(t, m, text)
@@ -71,9 +70,8 @@ type law interface {
 	Quantile(p float64) float64
 }
 
-// The test checks predictions if all draws of θ are equal. The predicted quantities must then be
-// the log density of the record, the mean of the outcome, and draws of the outcome from the
-// program's density.
+// If all draws of θ are equal, the quantities are the log density, the mean of the outcome, and
+// draws from the program's density.
 func TestPredictionsAtAPoint(t *testing.T) {
 	theta := []float64{.3, -.2}
 	for density, of := range map[string]func(eta float64) law{
@@ -104,8 +102,7 @@ func TestPredictionsAtAPoint(t *testing.T) {
 	}
 }
 
-// The test checks log predictive densities, which average over the posterior, against their closed
-// form for a normal outcome.
+// Log predictive densities of a normal outcome agree with their closed form.
 func TestLogPredictiveDensity(t *testing.T) {
 	m := parsed(t, fmt.Sprintf(newModel, "y[n] ~ normal(eta, 0.8);", ""))
 	mean, cov := []float64{.3, -.2}, mat.NewSymDense(2, []float64{.09, .02, .02, .16})
@@ -125,9 +122,8 @@ func TestLogPredictiveDensity(t *testing.T) {
 	}
 }
 
-// The test checks a program that generates quantities of its own. They must replace the default
-// quantities. For a file without the outcome, only quantities that do not need the outcome must be
-// computed.
+// Generated quantities replace the default ones. For a file without the outcome, only those are
+// computed that do not need it.
 func TestPredictionsWithoutOutcome(t *testing.T) {
 	m := parsed(t, fmt.Sprintf(newModel, "k[n] ~ poisson_log(eta);", `
 generated quantities {
@@ -174,8 +170,7 @@ generated quantities {
 	}
 }
 
-// The test checks that a family and a formula for the same model predict the same quantities for
-// new records.
+// A family and a formula for the same model predict the same quantities.
 func TestPredictionsOfFamilies(t *testing.T) {
 	for _, f := range familiesAsFormulas {
 		if strings.Contains(f.formula, "|") {
@@ -232,9 +227,8 @@ func newTable(t *testing.T, m *fit.Model, text string) table.Reader {
 	return rows
 }
 
-// The test checks that ReadNew leaves out records that do not fit the study, and still numbers the
-// others by their rows in the file. It also checks that PredictNew refuses records that lack a
-// regressor of the family.
+// ReadNew leaves out records that do not fit and numbers the others by their rows in the file.
+// PredictNew refuses records without a regressor.
 func TestReadNew(t *testing.T) {
 	m := parsed(t, programColumns+"[model]\nfamily = \"linear\"\noutcome = \"y\"\nnoise_sd = 1\nterms = [\"x\"]\n")
 	records, report, err := shard.ReadNew("new.csv", newTable(t, m, "x,s,g,k\n1,a,p,3\n9,a,p,3\n2,a,p,3\n"), m.Study)
@@ -250,8 +244,8 @@ func TestReadNew(t *testing.T) {
 	}
 }
 
-// The test checks log predictive densities if the density of a record is zero or infinite at some
-// points of the posterior. The average over the posterior must include these points.
+// The average over the posterior includes points at which the density of a record is zero or
+// infinite.
 func TestDensityThatIsZero(t *testing.T) {
 	m := parsed(t, programColumns+`
 [model]
@@ -264,8 +258,8 @@ model { a ~ normal(0, 1); for (n in 1:N) target += x[n] * log(exp(-200 * square(
 	family := gaussian.Full(1)
 	natural := naturalOf(t, family, []float64{0}, mat.NewSymDense(1, []float64{1}))
 	infinite := math.Inf(1)
-	// exp(−200(y − a)²) is a normal density of a with variance 1/400, up to a factor. It underflows
-	// to 0 if y and a are more than 1.94 apart.
+	// exp(−200(y − a)²) is, up to a factor, a normal density with variance 1/400. It underflows if
+	// y and a are more than 1.94 apart.
 	average := func(y float64) float64 {
 		return math.Log(math.Sqrt(math.Pi/200)) + distuv.Normal{Sigma: math.Sqrt(1 + 1./400)}.LogProb(y)
 	}

@@ -28,8 +28,8 @@ generated quantities {
 """
 `
 
-// The test checks that the posterior of a quantity agrees with its closed form, for four
-// quantities: a linear function, a log-normal number, a probability and a new outcome.
+// The posterior of a linear function, a log-normal number, a probability and a new outcome agrees
+// with its closed form.
 func TestQuantitiesOfAPosterior(t *testing.T) {
 	m := parsed(t, quantityModel)
 	family := gaussian.Full(3)
@@ -53,7 +53,7 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 	}
 	check := func(q fit.Quantity, mean, sd, low, high float64) {
 		t.Helper()
-		const share = 4. / 64 // four standard errors of the mean of 4,096 draws, in sds
+		const share = 4. / 64 // four standard errors of 4,096 draws, in sds
 		for _, c := range []struct{ got, want, within float64 }{
 			{q.Mean, mean, share * sd}, {q.SD, sd, share * sd}, {q.Lower, low, 3 * share * sd}, {q.Upper, high, 3 * share * sd},
 		} {
@@ -85,8 +85,7 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 	}
 }
 
-// The test checks that each quantity at a point estimate has the value of its formula, and that
-// quantities with random numbers are left out.
+// At a point estimate, a quantity has the value of its formula. Random quantities are left out.
 func TestQuantitiesAtAPoint(t *testing.T) {
 	all, err := parsed(t, quantityModel).QuantitiesAt([]float64{-.4, -.2, .1})
 	if err != nil {

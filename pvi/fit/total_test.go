@@ -21,11 +21,9 @@ type one struct{ handed int }
 
 func (s *one) AddRecord([]int32, []float64) error { s.handed++; return nil }
 
-// The fuzz test checks that no solver panics on a record within the public bounds, at any point θ,
-// because a panic would reveal something about the record. The numbers that a solver computes need
-// not be finite. The fuzzed arguments mean and spread are the mean and the sd of all coordinates of
-// the cavity or of q, in units of the prior. If the environment variable FEDPVI_FAMILY is set, all
-// models are of that family.
+// No solver panics on a record within the public bounds, at any θ, because a panic would reveal
+// something about it. Results need not be finite. mean and spread are the mean and sd of the cavity
+// or of q, in units of the prior. FEDPVI_FAMILY limits the models to one family.
 func FuzzRecord(f *testing.F) {
 	var names []string
 	var all []*Model

@@ -14,8 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fitted fits a Gaussian to the records of a shard, as if one client had all records, and returns
-// its mean and sds.
+// fitted returns the mean and sds of a Gaussian fitted to a shard as if one client had all records.
 func fitted(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, point bool) (mean []float64, sd []float64) {
 	t.Helper()
 	natural := fitNatural(t, m, s, family, point)
@@ -70,9 +69,8 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	}
 }
 
-// The test checks that the mean and the sds of a Gaussian fitted to 120 records are close to those
-// of the posterior. It computes the posterior with a random-walk Metropolis chain. The chain has
-// 25,000 steps and therefore an error of its own of about 0.04 sd.
+// A Gaussian fitted to 120 records has nearly the mean and the sds of a Metropolis chain of 25,000
+// steps, which has an error of about 0.04 sd.
 func TestFitsAgainstMetropolis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -118,9 +116,8 @@ func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// metropolis samples the density exp(log) with a random-walk Metropolis chain of 25,000 steps, and
-// returns the mean and the sd of each coordinate over the chain. A proposed jump is a constant
-// times the difference between a draw from draw and start.
+// metropolis returns the mean and the sd of each coordinate over a random-walk Metropolis chain of
+// 25,000 steps. A jump is a constant times the difference between a draw and start.
 func metropolis(log func([]float64) float64, start []float64, draw gaussian.Sampler, r *rand.Rand) (mean, sd []float64) {
 	const steps = 25_000
 	d := len(start)
@@ -150,8 +147,7 @@ func metropolis(log func([]float64) float64, start []float64, draw gaussian.Samp
 	return mean, sd
 }
 
-// The test checks that Laplace's approximation is centred at the mode of the posterior. The
-// gradient of the log posterior must be zero there.
+// Laplace's approximation is centred at the mode, where the gradient of the log posterior is zero.
 func TestLaplaceIsAtTheMode(t *testing.T) {
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts", "softmax"} {
 		m := newModel(t, name)
@@ -170,8 +166,7 @@ func TestLaplaceIsAtTheMode(t *testing.T) {
 	}
 }
 
-// The test checks that stochastic variational inference finds a q close to the q that maximises the
-// free energy. It finds the latter without sampling.
+// Stochastic variational inference finds a q close to the one that maximises the free energy.
 func TestSVINearsTheFit(t *testing.T) {
 	for _, of := range []string{"full", "diagonal"} {
 		m := newModel(t, "logistic")
@@ -206,10 +201,9 @@ func TestSVINearsTheFit(t *testing.T) {
 	}
 }
 
-// The test checks that the posterior is proper even if the maximum-likelihood estimate is infinite
-// or does not exist. The cases are an outcome that is always the same class, classes that a line
-// separates, a constant column, no event, and counts at their bound. (If the records make a learned
-// noise zero, or if groups differ in every column, the fit may return an error.)
+// The posterior is proper even if the maximum-likelihood estimate is infinite or does not exist:
+// one class, separable classes, a constant column, no event, or counts at their bound. (If a
+// learned noise becomes zero, or if groups differ in every column, the fit may fail.)
 func TestAwkwardRecords(t *testing.T) {
 	awkward := map[string]func(i int) []float64{
 		"one class":       func(i int) []float64 { return []float64{math.Sin(float64(i)), 5, 1, 3, 1} },
@@ -255,8 +249,7 @@ func TestOverflowIsAnError(t *testing.T) {
 	}
 }
 
-// The test checks that the density and the mean in a prediction agree with averages over draws from
-// the posterior.
+// The density and the mean in a prediction agree with averages over draws from the posterior.
 func TestPredictAgainstDraws(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

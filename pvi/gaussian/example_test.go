@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// The example shows the arithmetic of natural parameters. A posterior is the prior times a factor
-// for each client, so its natural parameters are a sum. The cavity of a client is the posterior
-// without the client's factor, so its natural parameters are a difference.
+// A posterior is the prior times a factor for each client, so its natural parameters are a sum. The
+// cavity of a client is the posterior without the client's factor, so its natural parameters are a
+// difference.
 func Example() {
 	family := gaussian.Diagonal(2)
 	prior := make([]float64, family.Size())
@@ -34,8 +34,8 @@ func Example() {
 	// 1.9431 <nil>
 }
 
-// A factor need not be a distribution. Noise may give a factor a negative precision, which no
-// likelihood has. RepairLikelihood sets the factor to zero along such directions.
+// Noise may give a factor a negative precision, which no likelihood has. RepairLikelihood sets the
+// factor to zero along such directions.
 func ExampleRepairLikelihood() {
 	factor := []float64{2, -1, 4, 0, -0.5} // h, then the lower triangle of Λ
 	fmt.Println(gaussian.Full(2).Check(factor) != nil)

@@ -58,8 +58,8 @@ func near(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= tolerance*(1+math.Abs(want))
 }
 
-// Moments and FullMoments return the moments from which FromMoments computed the natural
-// parameters. Mean and Marginals return exactly the numbers that Moments returns.
+// Moments and FullMoments invert FromMoments. Mean and Marginals return exactly the numbers of
+// Moments.
 func TestMomentsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)
@@ -91,8 +91,7 @@ func TestMomentsRoundTrip(t *testing.T) {
 	})
 }
 
-// textbook returns the density of N(mean, cov) at theta. It uses the textbook formula, with a
-// dense inverse and determinant.
+// textbook returns the density of N(mean, cov) at theta, with a dense inverse and determinant.
 func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	d := len(mean)
 	var inverse mat.Dense
@@ -123,8 +122,7 @@ func TestLogDensity(t *testing.T) {
 	})
 }
 
-// The test compares KL and Entropy with the textbook formulas, which it evaluates with dense
-// inverses and determinants.
+// KL and Entropy agree with the textbook formulas, with dense inverses and determinants.
 func TestKLAndEntropy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)
@@ -162,7 +160,7 @@ func TestKLAndEntropy(t *testing.T) {
 
 func TestKLByQuadrature(t *testing.T) {
 	for _, f := range []gaussian.Family{gaussian.Diagonal(1), gaussian.Full(1)} {
-		p, q := []float64{1.2, 2}, []float64{-.5, .7} // natural parameters of two Gaussians over R: precision times mean, precision
+		p, q := []float64{1.2, 2}, []float64{-.5, .7} // precision times mean, and precision
 		logP, err1 := f.LogDensity(p)
 		logQ, err2 := f.LogDensity(q)
 		if err1 != nil || err2 != nil {
@@ -179,8 +177,7 @@ func TestKLByQuadrature(t *testing.T) {
 	}
 }
 
-// The means and covariances of 200,000 samples differ by at most five standard errors from the mean
-// and covariance of the Gaussian.
+// The moments of 200,000 samples are within five standard errors.
 func TestSampler(t *testing.T) {
 	cov := mat.NewSymDense(2, []float64{2, .9, .9, .5})
 	mean := []float64{1, -2}
@@ -300,10 +297,9 @@ func expectedLog(d int, likelihood, mean, variance []float64) float64 {
 	return sum
 }
 
-// ProjectLikelihood returns the gradient of the expected log likelihood E with respect to the
-// mean parameters (m, m² + v), where m and v are the means and variances of q. The test computes
-// it by finite differences: dE/dm − 2m·dE/dv for the precision times mean, and −2·dE/dv for the
-// precision.
+// ProjectLikelihood returns the gradient of the expected log likelihood E with respect to the mean
+// parameters (m, m² + v), where m and v are the means and variances of q. By finite differences, it
+// is dE/dm − 2m·dE/dv for the precision times mean, and −2·dE/dv for the precision.
 func TestProjectLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 4).Draw(t, "d")
@@ -364,9 +360,8 @@ func rotation(t *rapid.T, d int) *mat.Dense {
 	return q
 }
 
-// compose returns a factor in the layout of Full, given the eigenvectors and the eigenvalues of its
-// precision: the eigenvectors are the columns of q, and values holds the eigenvalues. along[k] is
-// the component of the precision times mean along eigenvector k.
+// compose returns a factor in the layout of Full, from the eigenvectors q and eigenvalues of its
+// precision. along[k] is its precision times mean along eigenvector k.
 func compose(q *mat.Dense, values, along []float64) []float64 {
 	d := len(values)
 	factor := make([]float64, gaussian.Full(d).Size())

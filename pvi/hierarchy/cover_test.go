@@ -49,7 +49,7 @@ func normalPosterior(sds []float64, l *hierarchy.Likelihood) (mean []float64, co
 	return move.RawVector().Data, cov
 }
 
-// randomLikelihood returns a likelihood with mode truth and roughly the given precision in every
+// randomLikelihood returns a likelihood with mode truth and about the given precision in every
 // direction.
 func randomLikelihood(r *rand.Rand, truth []float64, information float64) *hierarchy.Likelihood {
 	d := len(truth)
@@ -89,8 +89,8 @@ func posteriorOf(t *testing.T, p interface {
 	return mean, cov
 }
 
-// With 1 to MostHyper hyperparameters, and with posteriors many times narrower than the prior,
-// means and sds are close to the closed form.
+// Means and sds are close to the closed form for 1 to MostHyper hyperparameters, even if the
+// posterior is many times narrower than the prior.
 func TestNarrowPosteriors(t *testing.T) {
 	for _, k := range []int{1, 2, 4, 8, hierarchy.MostHyper} {
 		for _, information := range []float64{1, 2000} {
@@ -114,8 +114,8 @@ func TestNarrowPosteriors(t *testing.T) {
 	}
 }
 
-// Sds are close to the closed form for precisions of many orders of magnitude, and for modes far
-// outside the prior.
+// Sds are close to the closed form for precisions of many orders of magnitude and modes far outside
+// the prior.
 func TestFarPosteriors(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -58,7 +58,7 @@ func (s *sample) likelihood() *hierarchy.Likelihood {
 }
 
 // density returns the log density of the outcomes given the spreads, and the moments of θ given
-// both. It computes them from the covariance XDXᵀ + I of the outcomes.
+// both, from the covariance XDXᵀ + I of the outcomes.
 func (s *sample) density(spreads []float64) (log float64, mean []float64, cov *mat.Dense) {
 	n, d := s.x.Dims()
 	prior := mat.NewDiagDense(d, nil)
@@ -107,7 +107,7 @@ func (s *sample) density(spreads []float64) (log float64, mean []float64, cov *m
 }
 
 // exact returns the posterior means and variances of θ and τ from a grid over τ up to most, in
-// units of the scale of its prior.
+// units of the prior's scale.
 func (s *sample) exact(points int, most float64) (mean, variance []float64) {
 	_, d := s.x.Dims()
 	k := len(s.prior.Effects)
@@ -122,7 +122,7 @@ func (s *sample) exact(points int, most float64) (mean, variance []float64) {
 			prior -= tau[e] * tau[e] / (2 * effect.Scale * effect.Scale)
 		}
 		log, m, cov := s.density(tau)
-		if log += prior; log > largest { // weights are relative to the largest density so far, so that they cannot overflow
+		if log += prior; log > largest { // relative to the largest density so far, to avoid overflow
 			shrink := math.Exp(largest - log)
 			total, largest = shrink*total, log
 			floats.Scale(shrink, mean)
@@ -187,8 +187,7 @@ func TestPosteriorIsExact(t *testing.T) {
 	}
 }
 
-// A posterior from 16 quasi-random points, averaged over many shifts of them, agrees with one from
-// 4000 points.
+// A posterior from 16 quasi-random points, averaged over many shifts, agrees with one from 4000.
 func TestFewPoints(t *testing.T) {
 	s := draw(40, 5, []float64{0.5, 0.5}, 2)
 	l := s.likelihood()
@@ -212,8 +211,8 @@ func TestFewPoints(t *testing.T) {
 	}
 }
 
-// If the likelihood is constant, the posterior is the prior, in which an effect with spread τ has
-// the variance E τ².
+// If the likelihood is constant, the posterior is the prior. An effect with spread τ then has the
+// variance E τ².
 func TestPriorIsKept(t *testing.T) {
 	for _, effects := range []int{1, 2} {
 		s := draw(1, 4, make([]float64, effects), 3)

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// For a diagonal W, information computes WᵀKW without matrix products, to the same bits, because
-// the posterior of a finished study must not change.
+// For a diagonal W, information computes the same bits without matrix products. The posterior of a
+// finished study must not change.
 func TestDiagonalInformation(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 7))
 	for n := 1; n < 60; n++ {

@@ -9,8 +9,7 @@ import (
 	"fedpvi/pvi/hierarchy"
 )
 
-// jointOf returns the prior of a sample with one effect as a Joint with the log spread as
-// hyperparameter.
+// jointOf returns the prior of a sample with one effect as a Joint in the log spread.
 func (s *sample) jointOf(t *testing.T) *hierarchy.Joint {
 	t.Helper()
 	d := len(s.prior.Mean)
@@ -48,8 +47,8 @@ func TestJointIsExact(t *testing.T) {
 	}
 }
 
-// singles holds log densities of a half-normal scale, an exponential rate, a wide Student t, and a
-// uniform probability, on the unconstrained scale.
+// singles holds log densities on the unconstrained scale: of a half-normal scale, an exponential
+// rate, a wide Student t, and a uniform probability.
 var singles = map[string]func(x float64) float64{
 	"half-normal": func(x float64) float64 { return x - math.Exp(2*x)/2 },
 	"exponential": func(x float64) float64 { return x - 0.01*math.Exp(x) },
@@ -57,8 +56,8 @@ var singles = map[string]func(x float64) float64{
 	"uniform":     func(x float64) float64 { return -math.Log1p(math.Exp(-x)) - math.Log1p(math.Exp(x)) },
 }
 
-// One coordinate has a [hierarchy.Single] density, one is normal, and the likelihood depends on
-// both. Expectation propagation is not exact, so a tenth of an sd is allowed.
+// The likelihood depends on a [hierarchy.Single] and a normal coordinate. Expectation propagation
+// is not exact, so a tenth of an sd is allowed.
 func TestSinglesAgainstQuadrature(t *testing.T) {
 	for name, log := range singles {
 		single := hierarchy.NewSingle(log)
@@ -82,8 +81,8 @@ func TestSinglesAgainstQuadrature(t *testing.T) {
 	}
 }
 
-// quadrature returns the moments of the first coordinate. The second is N(1, 2²) before the
-// likelihood, and is integrated out in closed form.
+// quadrature returns the moments of the first coordinate. The second, N(1, 2²), is integrated out
+// in closed form.
 func quadrature(log func(float64) float64, l *hierarchy.Likelihood, centre, sd float64) (mean, deviation float64) {
 	const points, most = 200_001, 40.0
 	var total, squares float64

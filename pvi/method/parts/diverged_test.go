@@ -17,8 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The type diverging is a solver whose Propose returns ErrDiverged. The type still is a solver that
-// proposes the client's present factor, so that the change is zero.
+// Solvers that diverge, or propose the present factor.
 type (
 	diverging struct{ solver.Solver }
 	still     struct{ solver.Solver }

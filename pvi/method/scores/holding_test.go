@@ -53,7 +53,7 @@ func methodOf(t *testing.T, document string) *Method {
 	return m.(*Method)
 }
 
-// people returns a shard of n persons, with one, two or three rows each.
+// people returns a shard of n persons with one to three rows each.
 func people(t *testing.T, st *study.Study, n int) *shard.Shard {
 	t.Helper()
 	var b strings.Builder
@@ -75,7 +75,7 @@ func newHolding(t *testing.T, m *Method, persons int) *holding {
 	return c.(*holding)
 }
 
-// answer returns the release of h in the given round, and moves walk as if two clients had sent it.
+// answer returns the release of h in a round, and moves walk as if two clients had sent it.
 func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []int64 {
 	t.Helper()
 	dst := make([]int64, m.Messages().Size)
@@ -92,8 +92,8 @@ func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []
 	return dst[:m.Mechanism(round).Dim()]
 }
 
-// One coin decides for all rows of a person, with the study's probability. Coins stay the same in
-// all rounds, also after a restart.
+// One coin decides for all rows of a person, with the study's probability. It stays the same in all
+// rounds, also after a restart.
 func TestCoinsAreDrawnOnce(t *testing.T) {
 	const persons = 2000
 	m := newMethod(t)
@@ -161,8 +161,7 @@ func TestCoinsAreRestored(t *testing.T) {
 	}
 }
 
-// A client without records sends new noise in every release, which is charged for persons with
-// three rows.
+// A client without records sends new noise in every release, charged for persons with three rows.
 func TestScoresAreChargedAndHidden(t *testing.T) {
 	m := newMethod(t)
 	h, walk := newHolding(t, m, 0), m.NewWalk()

@@ -7,8 +7,7 @@ import (
 	"fedpvi/dpmech"
 )
 
-// A coordinate that does not fit into a message keeps its direction, and one that fits does not
-// change.
+// A coordinate that does not fit into a message keeps its direction. Others do not change.
 func TestChangesBeyondAMessageAreShortened(t *testing.T) {
 	lattice, err := dpmech.NewLattice(30)
 	if err != nil {
