@@ -8,8 +8,7 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client that missed a round pays the whole cost of the last round, which costs more than any
-// other release.
+// A client that missed a round pays the whole cost of the last round, the most expensive one.
 func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 	p := oneStepProtocol(t)
 	server := NewServer(p)

@@ -11,8 +11,7 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client answers once, and only at the point that it computed. The server counts each answer
-// once.
+// A client answers once, and only at its own point. The server counts each answer once.
 func TestOneStepRefusals(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -97,7 +96,7 @@ func TestOneStepRefusals(t *testing.T) {
 	refused("closing twice", err)
 }
 
-// The release is charged before the noise is drawn, and stays charged if the answer then fails.
+// The release is charged before the noise is drawn, even if the answer then fails.
 func TestOneStepIsChargedFirst(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -111,7 +110,7 @@ func TestOneStepIsChargedFirst(t *testing.T) {
 	}
 }
 
-// The release of a client with more records than federation.max_records fits into a message.
+// The release of a client with more than federation.max_records fits into a message.
 func TestOneStepOfManyRecords(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.max_records", "250"))
 	h := defaultHouse(t, p)
@@ -126,8 +125,8 @@ func TestOneStepOfManyRecords(t *testing.T) {
 	}
 }
 
-// Machines that are restored between any two messages compute the same bits. A restored site does
-// not answer twice.
+// Machines restored between any two messages compute the same bits, and a site does not answer
+// twice.
 func TestOneStepRestored(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -175,8 +174,8 @@ func TestOneStepRestored(t *testing.T) {
 	}
 }
 
-// If a coordinator changes a sum, every client and every verifier refuses it. If it changes a
-// release too, the client of that release refuses.
+// If a coordinator changes a sum, every client and verifier refuses it. If it changes a release
+// too, its client refuses.
 func TestOneStepChangedSumsAreRefused(t *testing.T) {
 	p := oneStepProtocol(t)
 	p.study.Version = 2

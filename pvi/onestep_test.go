@@ -91,9 +91,8 @@ func defaultHouse(t testing.TB, p *Protocol) *house {
 	return h
 }
 
-// The ε of the whole study is at most the target and within 0.1 % of it, whether steps are over all
-// records or over batches. With steps over all records, the rounds, the gradient and the curvature
-// cost their shares of the budget, which are shares of μ².
+// The ε of the study is within 0.1 % below its target, with steps over all records or over batches.
+// With all records, rounds, gradient and curvature cost their shares of μ².
 func TestOneStepIsPaidFor(t *testing.T) {
 	for _, o := range [][]study.Override{
 		nil,
@@ -143,9 +142,8 @@ func TestOneStepIsPaidFor(t *testing.T) {
 	}
 }
 
-// In a study with noise-aware intervals, gradients are clipped at the default of such studies. The
-// clip of curvatures follows from the public bounds: ‖x‖² ≤ 1 + 1 + 4 with the intercept, and a
-// second derivative of at most 1/4.
+// Gradients are clipped at the default for noise-aware intervals. The clip of curvatures follows
+// from ‖x‖² ≤ 1 + 1 + 4 with the intercept, and a second derivative of at most 1/4.
 func TestOneStepClips(t *testing.T) {
 	p := oneStepProtocol(t)
 	if got, want := p.After()[0].Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
@@ -159,9 +157,8 @@ func TestOneStepClips(t *testing.T) {
 	}
 }
 
-// If two clients have the same noise and neighbouring records, their integer releases differ by at
-// most C in norm, or by at most 2C if a record is replaced. The test checks both the gradient and
-// the curvature, for any records.
+// With the same noise and neighbouring records, integer releases differ by at most C in norm, or 2C
+// if a record is replaced.
 func TestOneStepSensitivity(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.clip", "0.5"))
 	h := defaultHouse(t, p)
@@ -210,8 +207,8 @@ func TestOneStepSensitivity(t *testing.T) {
 	})
 }
 
-// If the noise is close to zero, the opened sums equal the gradient and the curvature over the
-// records of both clients, which the test computes by formulas at the mean of the final q.
+// With hardly any noise, the opened sums are the gradient and the curvature of all records at the
+// mean of the final q.
 func TestOneStepSums(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
@@ -252,15 +249,14 @@ func TestOneStepSums(t *testing.T) {
 	}
 }
 
-// In a linear model with known noise the log likelihood is quadratic, so one step from any point
-// leads to the exact posterior, up to the noise of the two releases.
+// The log likelihood of a linear model with known noise is quadratic, so one step from any point
+// leads to the exact posterior, up to noise.
 func TestOneStepIsExactForAParabola(t *testing.T) {
 	p := oneStepProtocol(t, set("model.family", `"linear"`), set("model.positive", ""), set("model.noise_sd", "0.5"),
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 2)
-	// Nothing is clipped, because the clip of curvatures is an upper bound on their norm, and the
-	// clip of gradients is large. The noise is far smaller than both sums.
+	// Nothing is clipped, and the noise is far smaller than both sums.
 	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	check(t, err)
 	precision, right := mat.NewSymDense(3, nil), mat.NewVecDense(3, nil)
@@ -296,8 +292,7 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	}
 }
 
-// The test checks that two calls to Posterior with the same outcome return the same bits, and that
-// the last round does not change q.
+// Posterior returns the same bits for the same outcome, and the last round does not change q.
 func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -314,10 +309,9 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	}
 }
 
-// The noise in every element of a gradient and of a curvature has the variance σ² of one noise
-// share on the lattice. The test estimates this variance over 300 seeds. Elements are independent,
-// so a sum of squares is χ² with 300·size degrees of freedom. A correct program exceeds six sds
-// with probability below 10⁻⁸.
+// The noise in every element has the variance σ² of one noise share, over 300 seeds. A sum of
+// squares is χ² with 300·size degrees of freedom. A correct program exceeds six sds with
+// probability below 10⁻⁸.
 func TestOneStepNoise(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -350,9 +344,8 @@ func TestOneStepNoise(t *testing.T) {
 			t.Errorf("the %s has %g times the variance of a noise share", name, ratio)
 		}
 	}
-	// The noise in a gradient is independent of the noise in a curvature. For each of many seeds,
-	// the test compares the first elements with those for the first seed: in about half of the
-	// runs, both elements have moved in the same direction.
+	// The noise in gradient and curvature is independent: in about half of the runs, the first
+	// elements move in the same direction.
 	same := 0
 	for k := range gradients {
 		if float64(gradients[k][0]-gradients[0][0])*float64(bends[k][0]-bends[0][0]) > 0 {
@@ -364,9 +357,8 @@ func TestOneStepNoise(t *testing.T) {
 	}
 }
 
-// If the coordinator opens only sums, the last round has as many noise shares as the other rounds.
-// The shares that an observer cannot subtract add up to noise with the given noise multiplier, and
-// the whole study meets its target.
+// If only sums are opened, the shares that an observer cannot subtract add up to the given noise
+// multiplier, also in the last round, and the study meets its target.
 func TestOneStepUnderSums(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
 	h := defaultHouse(t, p)

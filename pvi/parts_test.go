@@ -31,8 +31,8 @@ var schemes = []string{
 	`partitioned = "averaged", factors = "tied"`,
 }
 
-// A record changes the clipped change of one part by at most 2C, where C is the clip. The cost of
-// all rounds follows from this sensitivity and meets the target.
+// A record changes the clipped change of one part by at most 2C, where C is the clip. The cost
+// follows from this and meets the target.
 func TestPartsMeetTheirTarget(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -54,16 +54,16 @@ func TestPartsClip(t *testing.T) {
 		t.Errorf("clip is %g", clip)
 	}
 	p := partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0", set("federation.nominal_records", "200"))
-	// Fifty records of unit length have natural parameters of 0.25 each. The clip is half of
-	// their sum.
+	// Fifty records of unit length have natural parameters of 0.25 each. The clip is half of their
+	// sum.
 	if want := 50 * 0.25 / 2; p.method.Noise().Clip != want {
 		t.Errorf("the derived clip is %g, want %g", p.method.Noise().Clip, want)
 	}
 }
 
-// Two clients differ in one extreme record, and share the parts, the transcript and the random
-// bits. Only the record's part differs between them, and their sums differ by at most 2C in every
-// round and by more than C in some.
+// Two clients differ in one extreme record, and share parts, transcript and random bits. Only the
+// record's part differs, and the sums differ by at most 2C in every round and by more than C in
+// some.
 func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -105,10 +105,10 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 	}
 }
 
-// pair returns a copy of whole without the last record, and the part of that record in whole.
+// pair returns a copy of whole without the last record, and the part of that record.
 func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
 	t.Helper()
-	// The client draws the noise from its stream first, and then a part for each record.
+	// The client draws the noise first, and then a part for each record.
 	trial := site(t, p, whole)
 	plan, _ := NewServer(p).Next()
 	check(t, trial.Propose(new(Release), &plan, seeded.Stream(3, "noise")))
@@ -117,8 +117,7 @@ func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, 
 	return whole.Deal(of, 2)[0], int(partsOf(t, trial).of(whole.Len() - 1))
 }
 
-// playPair makes both sites of a pair answer the plan. The server gets only the first site's
-// answer.
+// playPair makes both sites answer the plan. The server gets only the first answer.
 func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
 	t.Helper()
 	var seen [2]Release
@@ -138,8 +137,7 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	return outcome, seen
 }
 
-// Virtual clients store changes without noise: the factors of a client without records stay exactly
-// zero.
+// Virtual clients store changes without noise: factors without records stay zero.
 func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))
@@ -163,10 +161,10 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	}
 }
 
-// Parts are drawn independently: all have the same probability, and neighbours in the file are in
-// one part as often as any two records. (With contiguous parts, removing a record would shift all
-// later ones.) With 30,000 records in 10 parts, both counts have sd 52. A correct program exceeds
-// seven sds in one of 10¹¹ tests.
+// Parts are drawn independently: all are equally likely, and neighbours in the file share a part as
+// often as any two records. (With contiguous parts, removing a record would shift all later ones.)
+// With 30,000 records in 10 parts, both counts have sd 52. A correct program exceeds seven sds in
+// one of 10¹¹ tests.
 func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 2, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
 	p := protocolFor(t, 1, source)
@@ -205,8 +203,7 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 }
 
 // Without clipping and with hardly any noise, virtual clients converge to the pooled posterior. So
-// does averaging if a part's factor is linear in its records, as for the conjugate model and
-// natural-gradient steps.
+// does averaging if a part's factor is linear in its records.
 func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.001\ndelta = 1e-5\nclip = 20", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -224,7 +221,7 @@ func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 }
 
 // fromPooled runs a study of clients with n and m records, and returns the divergence of its
-// posterior from the fit of the pooled records.
+// posterior from the pooled fit.
 func fromPooled(t *testing.T, p *Protocol, n, m int) float64 {
 	t.Helper()
 	h := houseOf(t, p, 1, descentShard(p, n), descentShard(p, m))
@@ -249,8 +246,7 @@ func divergence(t *testing.T, family gaussian.Family, q, p []float64) float64 {
 	return kl
 }
 
-// The test covers synchronous and sequential schedules, a part and a client without records, and
-// the random draws of SVI.
+// Synchronous and sequential schedules, empty parts and clients, and the random draws of SVI.
 func TestPartsRestored(t *testing.T) {
 	for _, scheme := range append(schemes, schemes[0]+`, schedule = "sequential"`, schemes[2]+`, schedule = "sequential"`) {
 		p := partsProtocol(t, `rounds = 3, partitions = 4, solver = "svi", steps = 5, draws = 2, `+scheme, "noise_multiplier = 1.0, clip = 1.0")
@@ -290,8 +286,8 @@ func TestPartsRestoreRefuses(t *testing.T) {
 	h.refusesStates(map[string]func(v *siteState){"the study has none": func(v *siteState) { v.Parts = parts }})
 }
 
-// If only sums are opened, all clients together add the noise of one release, which the study's
-// cost is for.
+// If only sums are opened, all clients together add the noise of one release, for which the cost
+// is.
 func TestPartsUnderSums(t *testing.T) {
 	for _, scheme := range []string{schemes[0], schemes[1], schemes[3]} {
 		p := partsProtocol(t, "rounds = 7, partitions = 4, "+scheme, "epsilon = 1.0, clip = 3.0", set("federation.opens", `"sums"`))
@@ -327,10 +323,10 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	}
 }
 
-// An average of fits of single parts is biased, however small the noise is: the likelihood of n/K
-// records that count K times has another shape than that of all records. Virtual clients refine
-// their factors given each other's, and come near the pooled fit for any K.
-// (TestPartsSettleWherePooledRecordsDo has steps without bias.)
+// An average of fits of single parts is biased, however small the noise is: n/K records that count
+// K times have a likelihood of another shape. Virtual clients refine their factors given each
+// other's, and come near the pooled fit for any K. (TestPartsSettleWherePooledRecordsDo has steps
+// without bias.)
 func TestAveragingWholeFitsIsBiased(t *testing.T) {
 	kl := func(scheme string, parts int) float64 {
 		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")

@@ -31,8 +31,8 @@ func lineProtocol(t testing.TB, parts linestudy.Parts, table string) *Protocol {
 	return protocolFor(t, 3, strings.Replace(string(linestudy.Document(parts)), "[[column]]", table+"\n[[column]]", 1))
 }
 
-// personNeighbours returns two data sets of one client. At its end the first has the rows of one
-// more person, at least three, of which a study may use only some. Some numbers are extreme.
+// personNeighbours returns two data sets of one client. The first ends with the rows of one more
+// person, at least three. Some numbers are extreme.
 func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func(most float64) float64 {
 		if r.IntN(2) == 0 {
@@ -55,14 +55,13 @@ func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	return [2]*shard.Records{with, without}
 }
 
-// Without one person, a release of any method differs by at most the accounted sensitivity, and the
-// field reached ensures that this is not far too large.
+// Without one person, a release of any method differs by at most the accounted sensitivity, of
+// which it reaches the fraction reached.
 func TestPersonsOfNeighbours(t *testing.T) {
 	const steps = "solver = \"%s\"\nrounds = 1\nsampling_rate = 1.0\n"
 	for _, c := range []struct {
 		name, privacy, inference, federation string
-		// lower bound on farthest, the largest difference between two releases over all seeds, in
-		// units of the sensitivity
+		// lower bound on the largest difference between two releases, in units of the sensitivity
 		reached float64
 	}{
 		{"statistics", "noise_multiplier = 1.5", "rounds = 1", "", .5},
@@ -90,8 +89,7 @@ func TestPersonsOfNeighbours(t *testing.T) {
 	}
 }
 
-// releaseOf returns the first release of a client, and the sensitivity in the accounting under the
-// study's adjacency, in lattice steps.
+// releaseOf returns the first release of a client, and the accounted sensitivity in lattice steps.
 func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (release []int64, sensitivity float64) {
 	t.Helper()
 	s := shard.Design(p.study, records)
@@ -121,7 +119,7 @@ func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (
 	return r.Change, sensitivity
 }
 
-// sensitivityOf returns the L2 sensitivity, in lattice steps, from which event e was computed.
+// sensitivityOf returns the L2 sensitivity behind event e, in lattice steps.
 func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	t.Helper()
 	switch e := e.(type) {
@@ -131,7 +129,7 @@ func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 		return sensitivityOf(t, p, e[0])
 	case accountant.Repeated:
 		return sensitivityOf(t, p, e.Event)
-	// In the event of a sampled sum, Sigma is the noise of a share divided by the sensitivity.
+	// Sigma is the noise of a share divided by the sensitivity.
 	case accountant.Gaussian:
 		return e.Sensitivity / e.Sigma * float64(steppedOf(p).Sampled().ShareSigma())
 	}
@@ -139,22 +137,20 @@ func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	return 0
 }
 
-// The test compares a study of persons with three rows each with a study of records that has the
-// same target ε. The sensitivity of the study of persons is three times as large, so it needs three
-// times the noise. It is only √3 times as large in methods that clip a person's sum to √3 times the
-// clip of a row.
+// For the same ε, a study of persons with three rows needs three times the noise of a study of
+// records. In methods that clip a person's sum to √3 times the clip of a row, it needs √3 times as
+// much.
 func TestPersonsMeetTheTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		inference, federation string
-		// noise in a study of persons, divided by the noise in a study of records
+		// noise for persons divided by noise for records
 		rows   float64
 		within float64 // relative tolerance of rows
 	}{
 		"statistics": {"rounds = 1", "", 3, 1e-3},
-		// In this study the budget shares of the rounds depend on the noise, so the relation is
-		// approximate.
+		// The rounds' shares of the budget depend on the noise, so this is approximate.
 		"scoring": {"rounds = 6\n" + scoringInference, "nominal_records = 15", 3, .02},
-		// The clip of the sum over a person's rows is √3 times the clip of one row.
+		// The clip for a person's rows is √3 times the clip of one row.
 		"gradients": {"solver = \"dp-svi\"\nrounds = 1\nsteps = 20\nsampling_rate = 0.5", "", math.Sqrt(3), 1e-3},
 		"sites":     {"solver = \"dp-sep\"\nrounds = 1\nsteps = 20\nsampling_rate = 1.0", "", math.Sqrt(3), 1e-3},
 	} {
@@ -171,9 +167,9 @@ func TestPersonsMeetTheTarget(t *testing.T) {
 	}
 }
 
-// With people_across = 2, the cost is for a person with rows at two clients: of two messages if
-// anyone may read them, and otherwise of one sum with the rows of both. A ledger is charged for its
-// client's own releases.
+// With people_across = 2, the cost is for a person with rows at two clients: two messages if anyone
+// may read them, or one sum with the rows of both. A ledger is charged for its client's own
+// releases.
 func TestPeopleAcrossClients(t *testing.T) {
 	const federation = "nominal_records = 15\n"
 	cost := func(p *Protocol) float64 {
@@ -210,7 +206,7 @@ func TestPeopleAcrossClients(t *testing.T) {
 	}
 }
 
-// Batches are samples of persons: a batch contains all rows of a person, or none.
+// A batch contains all rows of a person, or none.
 func TestPersonsAreSampled(t *testing.T) {
 	p := personProtocol(t, "noise_multiplier = 3.0\nclip = 1.0", "solver = \"dp-svi\"\nrounds = 1\nsampling_rate = 0.3", "")
 	records := new(shard.Records)

@@ -23,7 +23,7 @@ func propagationProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 var propagationStudy = strings.NewReplacer("logistic", "probit", "rounds = 5, steps = 3", `rounds = 2, steps = 8, solver = "dp-sep"`).Replace(descentStudy)
 
 var (
-	// The noise multiplier is given, because computing it from a privacy target takes seconds.
+	// Computing the noise multiplier from a privacy target would take seconds.
 	allocated = []study.Override{set("inference.sampling", `"random-allocation"`), set("inference.sampling_rate", "0.25"), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "3.0")}
 	published = []study.Override{
 		set("inference.sampling", `"published"`), set("privacy.adjacency", `"replace-one"`), set("federation.nominal_records", "40"),
@@ -126,7 +126,7 @@ func TestPropagationFindsThePosterior(t *testing.T) {
 	}
 }
 
-// A client's number of records affects its batches and nothing else.
+// A client's number of records affects only its batches.
 func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -168,7 +168,7 @@ func TestPropagationIsDerived(t *testing.T) {
 	if d := stepsOf(p); d.Epoch != 4 || d.Round%4 != 0 || d.Total != 4*2*20 {
 		t.Errorf("derived %+v", d)
 	}
-	// With a full covariance the overlap is 1, so the default number of steps is smaller.
+	// With a full covariance the overlap is 1, and the default number of steps smaller.
 	p = propagationProtocol(t, set("inference.steps", ""), set("inference.q", `"full"`))
 	if d := stepsOf(p); d.Total != 20 || p.method.(*sites.Method).Overlap() != 1 {
 		t.Errorf("derived %+v with a full covariance", d)
@@ -192,8 +192,7 @@ func TestPropagationIsDerived(t *testing.T) {
 	}
 }
 
-// A start that is drawn from the prior is the same on every machine, and another for another
-// roster.
+// A start drawn from the prior is the same on every machine, and differs between rosters.
 func TestDrawnStartIsPublic(t *testing.T) {
 	a, b := propagationProtocol(t, set("inference.start", `"draw"`)), propagationProtocol(t, set("inference.start", `"draw"`))
 	other, err := NewProtocol(a.study, []ClientID{"a", "c"})
@@ -205,9 +204,9 @@ func TestDrawnStartIsPublic(t *testing.T) {
 	}
 }
 
-// A client without records has precisions of pure noise with mean 0. Those below the sd of the
-// noise are raised to it, so 15.9 % are above. In 800 draws a correct program is 5 standard errors
-// off in 6 of 10^7 cases.
+// A client without records has precisions of pure noise with mean 0. Those below its sd are raised
+// to it, so 15.9 % are above. In 800 draws a correct program is 5 standard errors off in 6 of 10^7
+// cases.
 func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065

@@ -18,8 +18,8 @@ func publishedStudy(t testing.TB, overrides ...study.Override) *study.Study {
 	}, overrides...)
 }
 
-// falsified runs the first round with a coordinator that cheats: lie changes the open round before
-// the last answer.
+// falsified runs the first round with a coordinator that cheats: lie changes it before the last
+// answer.
 func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 	t.Helper()
 	h := newHouse(t, publishedStudy(t), 3, 1)
@@ -36,9 +36,8 @@ func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 	return h, o
 }
 
-// If a coordinator adds a constant to the sum of a round, every client and every verifier refuses
-// the outcome. If it also changes a client's release so that the releases add up, that client
-// refuses.
+// If a coordinator changes the sum of a round, every client and verifier refuses the outcome. If it
+// also changes a release so that they add up, its client refuses.
 //
 //abuse:case A21 a coordinator that adds a constant to a sum of opened messages is refused by every client
 func TestChangedSumsOfMessagesAreRefused(t *testing.T) {
@@ -111,7 +110,7 @@ func TestReleasesAreKept(t *testing.T) {
 	}
 }
 
-// Outcomes have releases if messages are opened, but not in version 1, and not if they would be too
+// Outcomes have releases if messages are opened, but not in version 1, nor if they would be too
 // long.
 func TestWhereReleasesArePublished(t *testing.T) {
 	for name, c := range map[string]struct {

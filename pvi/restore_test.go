@@ -54,8 +54,7 @@ func TestRestoreErrors(t *testing.T) {
 			}
 		})
 	}
-	// A client's noise share depends on the number of clients in the roster. A state that was saved
-	// with another roster is therefore refused.
+	// A noise share depends on the number of clients, so a state from another roster is refused.
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
 	if err := few.sites[0].Restore(saved(t, many.sites[0])); err == nil {
@@ -63,8 +62,8 @@ func TestRestoreErrors(t *testing.T) {
 	}
 }
 
-// refusesStates edits the state of the first site. Restore must refuse it with an error that has
-// the key.
+// refusesStates edits the state of the first site, which Restore must refuse with an error that
+// contains the key.
 func (h *house) refusesStates(edits map[string]func(v *siteState)) {
 	h.t.Helper()
 	good := saved(h.t, h.sites[0])
@@ -100,7 +99,7 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
-// long returns before, then about 40,000 copies of each, separated by commas, and then after.
+// long returns before, about 40,000 copies of each with commas, and after.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }
@@ -127,7 +126,7 @@ func FuzzRestore(f *testing.F) {
 }
 
 // fuzzRestore restores the server and the first site of h from arbitrary bytes, in bounded memory.
-// A restored server can continue. A restored site is passed to restored, with its bytes.
+// A restored server can continue. A restored site is passed to restored.
 func fuzzRestore(f *testing.F, h *house, restored func(t *testing.T, s *Site, state []byte)) {
 	server, _ := h.server.MarshalBinary()
 	site, _ := h.sites[0].MarshalBinary()

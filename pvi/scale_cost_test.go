@@ -34,8 +34,8 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// The passes together cost their share of the target's μ², and the noise of the rounds is
-// calibrated to the rest, so that the whole study costs at most its target, and nearly as much.
+// The passes cost their share of the target's μ², and the rounds the rest, so the whole study costs
+// nearly its target.
 func TestScaleIsPaidFor(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{scalestudy.Record, ""},
@@ -65,7 +65,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 		if err != nil || math.Abs(profile.Mu()*profile.Mu()/total-1) > 1e-5 {
 			t.Errorf("%s: μ = %g from the event, want %g as from the formula (error %v)", c.privacy, profile.Mu(), math.Sqrt(total), err)
 		}
-		// These costs include the rounds and the passes, for every view and adjacency.
+		// Costs include the rounds and the passes, for every view and adjacency.
 		costs, err := p.Costs(p.Releases())
 		check(t, err)
 		if e := costs[0].Epsilon; e > st.Privacy.Epsilon || e < st.Privacy.Epsilon*(1-1e-6) {

@@ -24,9 +24,8 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// neighbours returns two data sets of one client that differ in one record, which is added or
-// replaced, or in all records, which are replaced by others or by zeros. Some numbers are extreme
-// or not finite.
+// neighbours returns two data sets of one client that differ in one record, added or replaced, or
+// in all, replaced by others or by zeros. Some numbers are extreme or not finite.
 func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [2]*shard.Records {
 	number := func(most float64) float64 {
 		switch r.IntN(5) {
@@ -47,7 +46,7 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 	}
 	if unit == study.Client && adjacency == accountant.ZeroOut {
 		zero := new(shard.Records)
-		// Missing values count as zero, so this is a data set of zeros.
+		// Missing values count as zero.
 		zero.Append([]float64{math.NaN(), math.NaN()})
 		return [2]*shard.Records{some(1 + r.IntN(60)), zero}
 	}
@@ -68,7 +67,7 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 }
 
 // Releases of neighbouring records with the same noise differ by at most the accounted sensitivity,
-// whatever sums were opened before, and if rounds are missed or void. They never cost more than the
+// whatever sums were opened before, even after missed or void rounds. They never cost more than the
 // charges, and errors are the same.
 //
 //abuse:case P19 scores of neighbouring data differ by the accounted sensitivity at most, whatever was asked before
@@ -106,8 +105,8 @@ func TestScoresOfNeighbours(t *testing.T) {
 	}
 }
 
-// playNeighbours returns the largest difference between the releases of two sites with the same
-// noise, in units of the accounted sensitivity.
+// playNeighbours returns the largest difference between releases of two sites with the same noise,
+// in units of the accounted sensitivity.
 func playNeighbours(t *testing.T, p *Protocol, r *rand.Rand, data [2]*shard.Records) (farthest float64) {
 	t.Helper()
 	var sites [2]*Site

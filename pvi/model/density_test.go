@@ -23,18 +23,16 @@ var (
 	traits = [][]float64{{1, .2}, {-1, .5}, {.3, 2}}
 )
 
-// A row is one record: the values of each column, keyed by the name of the column.
+// A row is one record: the values of each column by name.
 type row map[string][]float64
 
-// A truth is a program together with an independent implementation of its log density, with which
-// the tests compare it. The function density computes the log density with package math from the
-// constrained parameters, which are keyed by name.
+// A truth is a program with an independent implementation of its log density in package math, from
+// constrained parameters by name.
 type truth struct {
 	build   func() (*model.Model, error)
 	density func(p map[string]float64, r row) float64
-	// top is the largest count for which a test adds up probabilities. Larger counts are so
-	// improbable that the sum must be 1. top is 0 for real outcomes, and −1 for models whose
-	// outcome is not one number.
+	// largest count for which probabilities are added up; larger ones are too improbable. 0 for
+	// real outcomes, −1 if the outcome is not one number
 	top int
 }
 
@@ -255,9 +253,8 @@ func TestDensityAgainstPlainCode(t *testing.T) {
 	}
 }
 
-// The test checks two properties of models with a one-dimensional outcome. The densities of all
-// outcomes add up or integrate to 1, and the predictions are the means and probabilities that
-// follow from the densities.
+// Densities of one-dimensional outcomes integrate to 1, and predictions are the means and
+// probabilities that follow from them.
 func TestOutcomesAreNormalised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -287,8 +284,7 @@ func TestOutcomesAreNormalised(t *testing.T) {
 						t.Errorf("class %d has probability %g, predicted %g", i, p, prediction[i])
 					}
 				}
-				// The total omits the tails of the t distribution outside the grid, which have
-				// probability 1e-9.
+				// The tails of the t distribution outside the grid have probability 1e-9.
 				if math.Abs(total-1) > 1e-8 {
 					t.Errorf("densities add up to %.10g", total)
 				}
@@ -300,10 +296,9 @@ func TestOutcomesAreNormalised(t *testing.T) {
 	}
 }
 
-// outcomes returns copies of the row r, each with a different outcome, and a weight for each copy.
-// The densities of the copies times the weights add up to about 1. For counts the outcomes are 0 to
-// top, with weight 1. For real outcomes they are y = sinh(t) for points t of a grid, with the
-// weights of the trapezoid rule in t.
+// outcomes returns copies of r with other outcomes, and weights with which their densities add up
+// to about 1. Counts are 0 to top, with weight 1. Real outcomes are sinh(t) for a grid of t, with
+// the weights of the trapezoid rule in t.
 func outcomes(top int, r row) (rows []row, weights []float64) {
 	with := func(y, weight float64) {
 		c := row{}

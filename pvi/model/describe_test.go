@@ -60,8 +60,8 @@ read of a row
 	}
 }
 
-// In this model, the full text of an expression would double in length with each of 200 nodes. The
-// test checks that the description stays short.
+// The full text of this expression would double in length with each of 200 nodes. The description
+// stays short.
 func TestDescriptionIsBounded(t *testing.T) {
 	b := model.NewBuilder("doubling")
 	y := b.Real("y", -1, 1)
@@ -93,8 +93,7 @@ func TestNames(t *testing.T) {
 // Build returns the error of the first wrong call, even if correct calls follow.
 func TestBuilderErrors(t *testing.T) {
 	unbounded := math.Inf(1)
-	// normal returns a function that builds the model y ~ N(x·beta, sigma) with the prior N(0,
-	// sd²) of beta.
+	// normal builds the model y ~ N(x·beta, sigma) with the prior N(0, sd²) of beta.
 	normal := func(outcome string, features []string, sd, sigma float64) func() (*model.Model, error) {
 		return func() (*model.Model, error) {
 			b := model.NewBuilder("regression")

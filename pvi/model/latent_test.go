@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A program is refused if its log density depends on a latent that is not integrated out, or if an
-// integral needs too many operations.
+// A program is refused if its log density depends on a latent, or if an integral needs too many
+// operations.
 func TestLatentsThatCannotRun(t *testing.T) {
 	b := model.NewBuilder("latent")
 	y, u := b.Real("y", -1, 1), b.Latent("u")

@@ -10,8 +10,7 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A record's statistics are the natural parameters of its likelihood. The test checks that the
-// log likelihood, up to a constant in θ, is linear in the statistics.
+// Up to a constant in θ, the log likelihood of a record is linear in its statistics.
 func TestStatisticsAreTheLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")
@@ -60,8 +59,7 @@ func TestStatisticsAreTheLikelihood(t *testing.T) {
 		if math.Abs(got-want) > 1e-9*(1+math.Abs(want)+1/(sd*sd)) {
 			t.Fatalf("the likelihood ratio of two θ is %g from the statistics, %g from the density", got, want)
 		}
-		// If the bounds on Σx², Σx⁴ and |y| are the record's own values, StatisticsBound is exactly
-		// the norm of the record's statistics.
+		// StatisticsBound is exact if the bounds are the record's own values.
 		var squares, fourths, norm float64
 		for _, v := range x {
 			squares += v * v

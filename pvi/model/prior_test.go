@@ -12,8 +12,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// priorModel returns a model for tests of a prior. The model has one parameter with this prior. Its
-// likelihood does not matter.
+// priorModel returns a model with one parameter, which has this prior.
 func priorModel(t *testing.T, q ir.Parameter, d ir.Density, args ...float64) *model.Model {
 	t.Helper()
 	b := model.NewBuilder("prior")
@@ -38,8 +37,8 @@ var (
 
 func scalar(c ir.Constraint) ir.Parameter { return ir.Parameter{Rows: 1, Cols: 1, Constraint: c} }
 
-// Over the unconstrained space, the prior density with its Jacobian integrates to the probability
-// that the prior gives to the set of allowed values.
+// The prior density with its Jacobian integrates, over the unconstrained space, to the prior
+// probability of the allowed values.
 func TestPriorsIntegrate(t *testing.T) {
 	for _, c := range []struct {
 		constraint ir.Constraint
@@ -79,9 +78,8 @@ func TestPriorsIntegrate(t *testing.T) {
 	}
 }
 
-// The integral of a vector prior is the probability of the set of allowed values: 1 for a
-// Dirichlet density on a simplex, and 1/K! for K independent normal elements in increasing
-// order.
+// The integral of a vector prior is the probability of the allowed values: 1 for a Dirichlet
+// density on a simplex, and 1/K! for K independent normal elements in increasing order.
 func TestVectorPriorsIntegrate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -112,8 +110,7 @@ func TestVectorPriorsIntegrate(t *testing.T) {
 	}
 }
 
-// The log Jacobian of every constraint agrees with numerical derivatives, and Unconstrain is the
-// inverse of Constrain.
+// Log Jacobians agree with numerical derivatives, and Unconstrain is the inverse of Constrain.
 func TestJacobians(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for kind, q := range map[string]ir.Parameter{
@@ -134,9 +131,8 @@ func TestJacobians(t *testing.T) {
 	checkJacobian(t, "simplex", m, 5, rng, func([]float64) float64 { return lgamma(5) })
 }
 
-// checkJacobian computes the log Jacobian of a constraint in two ways and compares the results: as
-// the log prior minus the log density at the constrained point x, and as the log determinant of the
-// numerical derivative ∂x/∂u.
+// checkJacobian compares two log Jacobians of a constraint: the log prior minus the log density at
+// x, and the log determinant of the numerical derivative ∂x/∂u.
 func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *rand.Rand, density func(x []float64) float64) {
 	t.Helper()
 	d := m.Dim()
@@ -167,9 +163,8 @@ func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *ran
 	}
 }
 
-// If arguments of a prior are parameters, the prior is the conditional density given these
-// parameters. For every density and argument, the test compares the gradient of the log joint
-// density with finite differences.
+// If arguments of a prior are parameters, the gradient of the log joint density agrees with finite
+// differences.
 func TestHierarchicalPriorGradients(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	for d, n := range map[ir.Density]int{

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The test packs the outer product w·xxᵀ of a random vector x. The L2 norm of the packed elements
-// is |w|·‖x‖², the Frobenius norm of the product, and unpacking returns the product.
+// The packed outer product w·xxᵀ has the L2 norm |w|·‖x‖², its Frobenius norm, and unpack inverts
+// it.
 func TestPackedNormIsFrobenius(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float64Range(-10, 10), 1, 7).Draw(rt, "x")
@@ -79,10 +79,9 @@ func evidence(d int, r *rand.Rand) *Evidence {
 	return e
 }
 
-// The test compares Posterior with a simple implementation, which uses different random numbers,
-// explicit matrix products and inverses. Posterior averages over 100 draws, and the
-// simple implementation over 40,000. The variances may differ by six standard errors that are due
-// to these draws. The seed is fixed.
+// Posterior agrees with a simple implementation with other random numbers, explicit products and
+// inverses. It averages over 100 draws, and the simple one over 40,000. Variances may differ by six
+// standard errors.
 func TestPosteriorAgainstNaive(t *testing.T) {
 	for _, d := range []int{1, 2, 4} {
 		r := rand.New(rand.NewPCG(5, uint64(d)))
@@ -116,8 +115,8 @@ func TestPosteriorAgainstNaive(t *testing.T) {
 }
 
 // naiveSpread returns the diagonal of (I − AH)V(I − AH)ᵀ + A(H + τ²I)A, with the symbols of the
-// package comment. The curvatures must be positive definite and larger than their noise. The
-// function computes V from Ĥ(Ĥ + τ₁²)⁻¹Ĥ, without eigenvalues.
+// package comment, for positive definite curvatures above their noise. V comes from Ĥ(Ĥ + τ₁²)⁻¹Ĥ,
+// without eigenvalues.
 func naiveSpread(e *Evidence, a, released, curvature *mat.Dense) []float64 {
 	d := len(e.Point)
 	each := func(x float64) []float64 { return slices.Repeat([]float64{x}, d) }
@@ -175,8 +174,8 @@ func naiveCurvature(e *Evidence, r *rand.Rand) *mat.Dense {
 	return h
 }
 
-// naiveStep returns the Newton step and the inverse of the posterior's precision. It does not raise
-// eigenvalues, because the test's eigenvalues are large enough.
+// naiveStep returns the Newton step and the inverse of the posterior's precision. The test's
+// eigenvalues need not be raised.
 func naiveStep(e *Evidence, h *mat.Dense) (step []float64, inv *mat.Dense) {
 	d := len(e.Point)
 	inv = inverse(plusDiagonal(h, e.PriorPrecision))
@@ -195,8 +194,8 @@ func inverse(m *mat.Dense) *mat.Dense {
 	return &inv
 }
 
-// Eigenvalues of the curvature below √2·CurvatureSD are raised to √2·CurvatureSD before the prior's
-// precision is added. The test checks the length of the resulting Newton step.
+// Eigenvalues of the curvature below √2·CurvatureSD are raised before the prior's precision is
+// added, which shortens the Newton step.
 func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	e := &Evidence{
 		Point: []float64{0, 0}, Gradient: []float64{7, 5}, PriorMean: []float64{0, 0}, PriorPrecision: []float64{1, 1},
@@ -213,17 +212,15 @@ func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	}
 }
 
-// In a direction in which noise hides the curvature, the variance from Posterior agrees with the
-// mean square error of a simulated linear model. The simulation computes the point from noisy
-// gradients, and draws the released curvature around the true one. A variance that ignores the
-// error of the point would be less than half of the actual error.
+// Where noise hides the curvature, the variance agrees with the mean square error of a simulated
+// linear model. Without the error of the point, it would be less than half.
 func TestHiddenDirectionsAreWide(t *testing.T) {
 	const runs, truth, gradientSD, curvatureSD, pointSD = 4000, 40, 30, 60, 50
 	r := rand.New(rand.NewPCG(8, 8))
 	var squares, claimed, without float64
 	for k := range runs {
 		theta := r.NormFloat64()
-		// This is the sampling error, which both the point and the gradient contain.
+		// sampling error, in the point and in the gradient
 		chance := math.Sqrt(truth) * r.NormFloat64()
 		point := (truth*theta + chance + pointSD*r.NormFloat64()) * truth / (truth + pointSD*pointSD) / (1 + truth*truth/(truth+pointSD*pointSD))
 		e := &Evidence{
@@ -248,8 +245,7 @@ func TestHiddenDirectionsAreWide(t *testing.T) {
 	}
 }
 
-// The covariance is a function of the evidence and the key: calls with the same key return the same
-// bits, and calls with different keys return different bits.
+// Calls with the same key return the same bits, and with different keys different bits.
 func TestPosteriorFollowsFromTheKey(t *testing.T) {
 	e := evidence(3, rand.New(rand.NewPCG(1, 1)))
 	of := func(key byte) *mat.SymDense {
@@ -264,9 +260,8 @@ func TestPosteriorFollowsFromTheKey(t *testing.T) {
 	}
 }
 
-// The test compares the moments of 10⁶ public normals with the moments of the normal distribution.
-// With a random key, each comparison would fail by chance with probability below 10⁻⁶. The key here
-// is fixed.
+// Moments of 10⁶ public normals agree with the normal distribution. With a random key, each
+// comparison would fail with probability below 10⁻⁶.
 func TestNormals(t *testing.T) {
 	const n = 1_000_000
 	z := make([]float64, n)

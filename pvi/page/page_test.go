@@ -101,8 +101,7 @@ func walk(n *html.Node, f func(*html.Node)) {
 	}
 }
 
-// The test checks that the page escapes text from the study, and that it has no script, loads no
-// file and has no link.
+// The page escapes text from the study. It has no script or link, and loads no file.
 func TestPageIsSelfContained(t *testing.T) {
 	text, root := write(t, `unit = "record", epsilon = 1.0, delta = 1e-5`, nil)
 	count := contained(t, text, root)
@@ -115,8 +114,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// contained checks that a page is self-contained: it has no script, link or image. It returns the
-// number of elements of each kind.
+// contained checks that a page has no script, link or image, and counts its elements by kind.
 func contained(t *testing.T, text string, root *html.Node) map[string]int {
 	t.Helper()
 	count := map[string]int{}
@@ -167,8 +165,8 @@ func TestPageSaysWhetherIntervalsContainTheNoise(t *testing.T) {
 	}
 }
 
-// The text about the methods cites each of its references. It claims a posterior only if the study
-// has a model. The reference to the program agrees with CITATION.cff.
+// The text about the methods cites each of its references, and claims a posterior only with a
+// model. The reference to the program agrees with CITATION.cff.
 func TestMethods(t *testing.T) {
 	citation, err := os.ReadFile("../../CITATION.cff")
 	check(t, err)
@@ -192,8 +190,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The test checks the table of conditional effects. It has a row for each expected value and names
-// a column only in the first of its rows. Values without a finite expectation are left out.
+// The table of conditional effects has a row for each finite expected value, and names a column
+// only once.
 func TestPageHasConditionalEffects(t *testing.T) {
 	text, root := write(t, `unit = "record", epsilon = 1.0, delta = 1e-5`, func(r *page.Report) {
 		x := fit.Held{Column: "<i>x", Value: "7", Unit: "<b>kg"}
@@ -230,9 +228,8 @@ column = [{ name = "n", type = "numeric", bounds = [0, 10] }, { name = "x", type
 	}
 }
 
-// The test checks pictures of effects of very different sizes. The position of 0 is marked
-// correctly on each bar. The middle of a bar lies between its ends, and the ends lie within the
-// picture.
+// For effects of very different sizes, 0 is marked correctly, the middle of a bar lies between its
+// ends, and these lie within the picture.
 func TestPicture(t *testing.T) {
 	for _, effects := range [][]page.Effect{
 		{{Name: "a", Low: 1, High: 2}, {Name: "b", Low: -3, High: -1}},
@@ -264,8 +261,8 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// The test checks that 200 effects are divided among several pictures that have the same axis. Two
-// of these pictures fit on a printed page, and every name fits into its picture.
+// 200 effects are divided among pictures with the same axis, of which two fit on a page. Every name
+// fits.
 func TestManyEffects(t *testing.T) {
 	var effects []page.Effect
 	for i := range 200 {
@@ -288,8 +285,7 @@ func TestManyEffects(t *testing.T) {
 	}
 }
 
-// The files of pictures are SVG documents that contain all effects and need no style sheet. Names
-// from the study are plain text in them.
+// Pictures are SVG documents with all effects, which need no style sheet. Names are plain text.
 func TestFilesOfPictures(t *testing.T) {
 	for count, want := range map[int][]string{0: {}, 2: {"effects.svg"}, 19: {"effects-1.svg", "effects-2.svg"}} {
 		var r page.Report
@@ -338,7 +334,7 @@ func TestFilesOfPictures(t *testing.T) {
 	}
 }
 
-// The page for a data holder shows text from the study and values of the records as plain text.
+// The page for a data holder shows text from the study and the records as plain text.
 func TestPageOfACheck(t *testing.T) {
 	st, err := study.Parse("page.toml", fmt.Appendf(nil, source, `unit = "record", epsilon = 1.0, delta = 1e-5`))
 	check(t, err)

@@ -23,8 +23,8 @@ func encoded(t interface{ Fatal(...any) }, release []int64) []byte {
 	return b.Bytes()
 }
 
-// The bytes of releases come in random pieces, and at most one thing is changed. AddUp then names
-// the client or the sum.
+// The bytes of releases come in random pieces, with at most one change, for which AddUp names the
+// client or the sum.
 func TestAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const limit = 1000
@@ -49,7 +49,7 @@ func TestAddUp(t *testing.T) {
 			sum[0]++
 			says = "the sum of plan 1 is not the sum"
 		case "bytes", "both":
-			// The negative of a number is within the limit if the number is.
+			// the negative is within the limit too
 			other := slices.Clone(releases[m])
 			if other[0] = -other[0]; other[0] == 0 {
 				other[0] = 1
@@ -95,7 +95,7 @@ func TestAddUp(t *testing.T) {
 	})
 }
 
-// The releases are just too long for an outcome, and have ten times as many bytes as the sum. AddUp
+// The releases are just too long for an outcome, with ten times the bytes of the sum. AddUp
 // allocates little more than the sum.
 func TestAddUpAtRealSize(t *testing.T) {
 	const clients = 10
@@ -137,7 +137,7 @@ func TestAddUpAtRealSize(t *testing.T) {
 	}
 }
 
-// The caller can try again after an error of the transport.
+// After an error of the transport, the caller can try again.
 func TestAddUpReturnsErrorsOfTheTransport(t *testing.T) {
 	lost := errors.New("lost")
 	err := AddUp("plan 1", []ClientID{"a"}, make([]Digest, 1), make([]int64, 3), 1, func(ClientID, Digest, int64, io.Writer) error { return lost })

@@ -35,9 +35,8 @@ func TestClipOfSkewedModels(t *testing.T) {
 	}
 }
 
-// A low clip moves the mean of shifted gamma gradients of skewness up to 1.5. The bias is at most
-// the counted sd, the square root of [rules.clipped], and at a skewness of 1.5 at least a quarter
-// of it.
+// A low clip moves the mean of shifted gamma gradients of skewness up to 1.5 by at most the counted
+// sd ([rules.clipped]), and at 1.5 by at least a quarter of it.
 func TestCountedBiasCoversSkewness(t *testing.T) {
 	r := &rules{dim: 1, noisy: true, Setting: &Setting{Skewed: true}}
 	for _, c := range []float64{.52, .6, .66} {

@@ -10,18 +10,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A cell summarises many simulated studies that have the same settings.
+// A cell summarises many simulated studies with the same settings.
 type cell struct {
-	// Share of 90 % intervals that contain the truth, for intervals between quantiles of the
-	// mixture, and for intervals of mean ± 1.645 sd.
+	// share of 90 % intervals that contain the truth: between quantiles of the mixture, and mean ±
+	// 1.645 sd
 	quantiles, moments float64
 	pooled             float64 // mean probability of the 90 % intervals under the pooled posterior
-	// Median over studies of the geometric mean of an interval's width divided by the ideal
-	// width.
+	// median over studies of the geometric mean of an interval's width divided by the ideal width
 	width      float64
-	divergence float64 // median over studies of the KL divergence from q to the pooled posterior
-	between    float64 // median over studies of the estimated root mean square sd of θ between clients
-	alike      float64 // share of studies in which the 5 % quantile of the sd of θ between clients is 0
+	divergence float64 // median KL divergence from q to the pooled posterior
+	between    float64 // median estimate of the sd of θ between clients
+	alike      float64 // share of studies in which the 5 % quantile of that sd is 0
 }
 
 func (f federation) replicate(t *testing.T, replications int, seed uint64) cell {
@@ -62,7 +61,7 @@ func (f federation) replicate(t *testing.T, replications int, seed uint64) cell 
 // quantile returns the quantile of coordinate i with probability p.
 func (m *Mixture) quantile(i int, p float64) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
-	const wide = 40 // number of sds beyond which the normal tail is 0 in double precision
+	const wide = 40 // sds beyond which the normal tail is 0
 	for k, x := range m.means {
 		sd := math.Sqrt(m.covariances[k].At(i, i))
 		low, high = math.Min(low, x[i]-wide*sd), math.Max(high, x[i]+wide*sd)
@@ -88,8 +87,8 @@ func (m *Mixture) below(i int, x float64) (p float64) {
 	return p / float64(len(m.means))
 }
 
-// truth returns the true θ of the population: if clients of a nonlinear model differ, the fit to
-// very many of them.
+// truth returns the true θ of the population. If clients of a nonlinear model differ, it is the fit
+// to very many.
 func (f federation) truth(seed uint64) []float64 {
 	if f.family == "linear" || f.differ == 0 {
 		return f.theta
@@ -111,8 +110,7 @@ func linear(f federation) federation {
 	return f
 }
 
-// The bounds are two standard errors, for 200 intervals, from the coverage of .91 to .92 that was
-// measured.
+// The bounds are two standard errors, for 200 intervals, from the measured coverage of .91 to .92.
 func TestCoverage(t *testing.T) {
 	c := linear(federation{d: 2, clients: 100, epsilon: 4}).replicate(t, 100, 1)
 	if c.quantiles < .86 || c.quantiles > .97 {
@@ -147,10 +145,9 @@ func TestClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// With negligible noise and ten clients that differ, intervals are about those of Student's t
-// distribution with nine degrees of freedom. With the sample covariance of the gradients as the
-// true one, they would contain the mean in 83 % of cases. The bound is two standard errors below
-// .90.
+// With negligible noise and ten clients that differ, intervals are about those of Student's t with
+// nine degrees of freedom. With the sample covariance taken as true, they would contain the mean in
+// 83 % of cases. The bound is two standard errors below .90.
 func TestFewClientsThatDiffer(t *testing.T) {
 	c := linear(federation{d: 2, clients: 10, differ: 1}).replicate(t, 200, 8)
 	if c.moments < .87 {

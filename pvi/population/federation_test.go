@@ -15,7 +15,7 @@ type federation struct {
 	d, clients, records int
 	priorSD, differ     float64 // prior sd of θ; sd of θ between clients
 	family              string  // family of the model: "linear", "logistic" or "Poisson"
-	unequal             bool    // whether half of the clients have a tenth of the records of the others
+	unequal             bool    // whether half of the clients have a tenth of the others' records
 	pooled              bool
 	epsilon             float64 // ε at δ = 1e-5; 0 for negligible noise
 	missing             float64 // share of clients that do not answer in a round
@@ -26,14 +26,14 @@ type federation struct {
 	y     [][]float64
 	rng   *rand.Rand
 
-	// In a linear model, zero holds each client's gradient at θ = 0, and information holds each
-	// client's information matrix.
+	// In a linear model, zero holds each client's gradient at θ = 0, and information its
+	// information matrix.
 	zero        [][]float64
 	information []*mat.SymDense
 }
 
 // draw draws θ from the prior, a design and records. Synthetic records have unit information. That
-// of the design has randomly rotated eigenvectors, and eigenvalues between .25 and 2.
+// of the design has random eigenvectors, and eigenvalues between .25 and 2.
 func (f *federation) draw(seed uint64) {
 	f.rng = rand.New(rand.NewPCG(seed, 1))
 	if f.rounds == 0 {
@@ -87,7 +87,7 @@ func (f *federation) normals(sd float64) []float64 {
 func (f *federation) outcome(eta float64) float64 {
 	switch f.family {
 	case "logistic":
-		// For logistic models, the log odds are 2η. A record then has unit information at η = 0.
+		// With log odds of 2η, a record has unit information at η = 0.
 		if f.rng.Float64() < 1/(1+math.Exp(-2*eta)) {
 			return 1
 		}
@@ -219,7 +219,7 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 	return theta, covariance
 }
 
-// ideal returns a covariance for comparison, of a posterior from the information of all records and
+// ideal returns a covariance for comparison: of a posterior from the information of all records and
 // one release of the gradient at the truth, with the whole budget and a clip at the root mean
 // square norm. For linear models whose clients differ, the spread is known.
 func (f *federation) ideal() *mat.SymDense {

@@ -10,8 +10,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A coordinator opens random sums of any size. Next refuses a sum, or the next query is finite, and
-// an answer to it has norm at most 1.
+// A coordinator opens random sums of any size. Each is refused, or the next query is finite and
+// answers have norm at most 1.
 func TestHostileSums(t *testing.T) {
 	refused := 0
 	for seed := range uint64(30) {

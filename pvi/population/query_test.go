@@ -60,8 +60,8 @@ func TestVectorsHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// The bound on the distance of two vectors is 1.91. A random search finds vectors at almost that
-// distance, with opposite gradients and deviations of curvature.
+// Two vectors differ by at most 1.91. A random search finds almost that distance, with opposite
+// gradients and deviations of curvature.
 func TestDistanceIsReached(t *testing.T) {
 	most := math.Sqrt(4*shares.gradient + 4*shares.curvature + 2*shares.outer + shares.size + shares.slope)
 	if most > 1.91 {
@@ -77,8 +77,8 @@ func TestDistanceIsReached(t *testing.T) {
 		q.Vector(b, []float64{2 * rng.NormFloat64(), 2 * rng.NormFloat64()}, scaledUnit(d, 0))
 		farthest = math.Max(farthest, floats.Distance(a, b, 2))
 	}
-	// Opposite gradients have equal outer products. Orthogonal gradients differ by √2, and so do
-	// their outer products.
+	// Opposite gradients have equal outer products. Orthogonal ones differ by √2, and so do their
+	// outer products.
 	if want := math.Sqrt(4*shares.gradient + 4*shares.curvature); math.Abs(farthest-want) > .01 {
 		t.Errorf("the search finds a distance of %.3f, want %.3f", farthest, want)
 	}
@@ -107,8 +107,8 @@ func TestVectorOfNumbersThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// g and W are the gradient and the curvature in θ of y ~ N(θ + b, 1/Λ) with b ~ N(0, 1/κ)
-// integrated out, which is y ~ N(θ, 1/Λ + 1/κ).
+// g and W are the gradient and the curvature in θ of y ~ N(θ + b, 1/Λ) after b ~ N(0, 1/κ) is
+// integrated out: of y ~ N(θ, 1/Λ + 1/κ).
 func TestShrinkIntegratesAnEffectOut(t *testing.T) {
 	const kappa, precision, residual = 3., 5., 2.
 	q := &Query{Kappa: kappa}

@@ -27,8 +27,7 @@ func TestRescaledColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	theta := []float64{1, 2, 3}
-	// If a column is multiplied by s, its coefficient is divided by s and its gradient
-	// multiplied by s.
+	// If a column is multiplied by s, its coefficient is divided by s and its gradient multiplied.
 	divided, multiplied := slices.Clone(theta), slices.Clone(theta)
 	for i := range d {
 		divided[i] /= scale.At(i, i)
@@ -81,15 +80,14 @@ func TestRotatedColumns(t *testing.T) {
 	}
 }
 
-// One round is void. The state stays valid, the clip rises only where the late clip begins, and the
-// late clip applies at the end.
+// One round is void. The state stays valid, and the clip rises only where the late clip begins.
 func TestVoidRounds(t *testing.T) {
 	f := linear(federation{d: 2, clients: 100, epsilon: 4})
 	f.draw(4)
 	s, _ := New(f.setting(4))
 	sum := make([]float64, Size(2))
 	for number := 1; number <= 10; number++ {
-		if number == 5 { // this round, the last one before the late clip, is void
+		if number == 5 { // the last one before the late clip is void
 			continue
 		}
 		clear(sum)
@@ -132,8 +130,7 @@ func TestGuessedSlope(t *testing.T) {
 					sum += c / x * (1 - 1/float64(d))
 				}
 			}
-			// A slope lies in [0, 1], so its sd is at most ½, and the sd of its mean over the
-			// draws is at most .0012.
+			// A slope lies in [0, 1], so the sd of its mean over the draws is at most .0012.
 			if got := guessedSlope(c, d); math.Abs(got-sum/n) > .006 {
 				t.Errorf("d = %d, c = %g: slope %.4f, want %.4f", d, c, got, sum/n)
 			}
@@ -141,8 +138,8 @@ func TestGuessedSlope(t *testing.T) {
 	}
 }
 
-// In one dimension, draws of the mean curvature W agree with the posterior on a grid over W and the
-// unknown h of [rules.drawCurvature].
+// In one dimension, draws of W agree with the posterior on a grid over W and the unknown h of
+// [rules.drawCurvature].
 func TestDrawCurvature(t *testing.T) {
 	r, ok := newRules(&Setting{
 		Mean: []float64{0}, Precision: scaledUnit(1, 1), Records: 20, Clients: 50, Weights: []float64{1}, Noise: .01,

@@ -10,7 +10,7 @@ import (
 )
 
 // Votes have norm at most 1 and differ by at most √2 between clients, and reach both. Without a
-// number, a client sends zeros.
+// number, they are zeros.
 func TestVotesHaveNormAtMostOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	var largest, farthest float64
@@ -40,9 +40,9 @@ func TestVotesHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// The scale is a typical client's information relative to that of synthetic records. Without noise
-// the votes reveal it in every coordinate. If noise hides them, its draws range from a hundredth of
-// the expected scale to about 1.
+// Without noise the votes reveal the scale, a typical client's information relative to synthetic
+// records, in every coordinate. If noise hides them, draws range from a hundredth of the expected
+// scale to about 1.
 func TestScalesFromVotes(t *testing.T) {
 	const clients = 50
 	want := []float64{1, .3, 1e-3}

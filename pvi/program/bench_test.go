@@ -56,8 +56,8 @@ func gradients(b *testing.B, m *model.Model, rows int, columns [][]float64) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/record")
 }
 
-// BenchmarkRegression measures the clipped gradient of a regression with six coordinates in two
-// forms. Written with scalars, it takes at most 1.1 times as long as written as one matrix product.
+// BenchmarkRegression measures the clipped gradient of a regression with six coordinates. Written
+// with scalars, it takes at most 1.1 times as long as with one matrix product.
 func BenchmarkRegression(b *testing.B) {
 	const rows, n = 8192, 5
 	r := rand.New(rand.NewPCG(1, 2))
@@ -100,10 +100,9 @@ func BenchmarkCompile(b *testing.B) {
 	b.ReportMetric(float64(strings.Count(text, "\n")), "lines")
 }
 
-// BenchmarkLatent compares two programs: a Poisson regression in which every record has a normal
-// latent, and the same density at a given value of the latent. With one covariate, the clipped
-// gradient of the first program takes at most 20 times as long as that of the second. With more
-// covariates the ratio is smaller.
+// BenchmarkLatent compares a Poisson regression with a normal latent of every record with the
+// density at a given latent. With one covariate, the clipped gradient takes at most 20 times as
+// long, and less with more covariates.
 func BenchmarkLatent(b *testing.B) {
 	const rows = 8192
 	for _, width := range []int{1, 60} {

@@ -16,8 +16,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A record maps the name of each column to the value of the record: a number, or the number of a
-// level, counted from 0.
+// A record has the value of each column by name: a number, or the number of a level from 0.
 type record map[string]float64
 
 func (r record) is(column string, level float64) float64 {
@@ -27,17 +26,16 @@ func (r record) is(column string, level float64) float64 {
 	return 0
 }
 
-// given maps the names of parameters to their values, on the parameters' own scale.
+// given has the values of parameters by name, on their own scale.
 type given map[string]float64
 
-// level returns the value that a parameter has for the given level of a group. Levels are counted
-// from 0.
+// level returns the parameter's value for a level of a group, counted from 0.
 func (p given) level(name string, level float64) float64 {
 	return p[name+"["+string(rune('1'+int(level)))+"]"]
 }
 
-// age returns the linear predictor that most formulas in this file share: an intercept plus the
-// effect of age. Age is centred at 59, the middle of its bounds.
+// age returns the predictor that most formulas share: an intercept plus the effect of age, centred
+// at 59, the middle of its bounds.
 func (p given) age(r record) float64 { return p["Intercept"] + p["b_age"]*(r["age"]-59) }
 
 func (p given) smoking(r record) float64 { return p.age(r) + p["b_smoking_yes"]*r["smoking"] }
@@ -82,7 +80,7 @@ func gammaLog(y, mean, shape float64) float64 {
 func lognormalLog(y, mean, sd float64) float64 { return normalLog(math.Log(y), mean, sd) - math.Log(y) }
 
 // mixed returns the log density of an outcome that is 0 with probability share, and otherwise has
-// the log density other. zero is the log probability that an outcome with this other density is 0.
+// the log density other, with log probability zero of 0.
 func mixed(y, share, zero, other float64) float64 {
 	if y == 0 {
 		return math.Log(share + (1-share)*math.Exp(zero))
@@ -90,8 +88,8 @@ func mixed(y, share, zero, other float64) float64 {
 	return math.Log1p(-share) + other
 }
 
-// past returns the log density of y in a hurdle model. The outcome is 0 with probability share, and
-// otherwise a positive number with log density other.
+// past returns the log density of y in a hurdle model: 0 with probability share, and otherwise
+// positive with log density other.
 func past(y, share, other float64) float64 {
 	if y == 0 {
 		return math.Log(share)
@@ -99,8 +97,8 @@ func past(y, share, other float64) float64 {
 	return math.Log1p(-share) + other
 }
 
-// classLog returns the log probability of an ordered class. eta is the predictor, below is the
-// distribution function, and cuts holds the cut points.
+// classLog returns the log probability of an ordered class, for the predictor eta and the
+// distribution function below.
 func classLog(class, eta float64, below func(float64) float64, cuts ...float64) float64 {
 	low, high := 0., 1.
 	if k := int(class); k > 0 {
@@ -112,8 +110,8 @@ func classLog(class, eta float64, below func(float64) float64, cuts ...float64) 
 	return math.Log(high - low)
 }
 
-// correlatedRows returns the rows of the Cholesky factor of a correlation matrix of three effects
-// with partial correlations z.
+// correlatedRows returns the Cholesky factor of a correlation matrix of three effects with partial
+// correlations z.
 func correlatedRows(z [3]float64) [3][3]float64 {
 	return [3][3]float64{
 		{1, 0, 0},
@@ -122,8 +120,8 @@ func correlatedRows(z [3]float64) [3][3]float64 {
 	}
 }
 
-// naive holds the log density of a record under each formula of pvi/formula/testdata/cases.json,
-// written by hand from the formula alone.
+// naive has the log density of a record under each formula of pvi/formula/testdata/cases.json,
+// written by hand.
 var naive = map[string]func(r record, p given) float64{
 	"gaussian": func(r record, p given) float64 { return normalLog(r["score"], p.smoking(r), p["sigma"]) },
 	"product": func(r record, p given) float64 {
@@ -338,8 +336,8 @@ var naive = map[string]func(r record, p given) float64{
 	},
 }
 
-// formulas returns the formulas of the tests. It leaves out those with default priors of another
-// version of the study language, whose records have the same densities.
+// formulas returns the formulas of the tests, without those for other versions of the study
+// language, which only have other default priors.
 func formulas(t testing.TB) map[string]formula.Request {
 	t.Helper()
 	source, err := os.ReadFile("../formula/testdata/cases.json")
@@ -361,8 +359,7 @@ func formulas(t testing.TB) map[string]formula.Request {
 	return out
 }
 
-// translated is a formula that was translated into a program and compiled, with made-up records to
-// test it on.
+// translated is a compiled formula, with made-up records.
 type translated struct {
 	*loaded
 	rows []record
@@ -370,8 +367,8 @@ type translated struct {
 
 const madeUpRows = 24
 
-// translate compiles a formula and loads made-up records, whose numbers are uniform within their
-// bounds. A third of the outcomes of models with extra zeros is zero.
+// translate compiles a formula and makes up records with uniform numbers. With extra zeros in the
+// model, a third of the outcomes is zero.
 func translate(t *testing.T, name string, request formula.Request) *translated {
 	t.Helper()
 	w, err := formula.Write(request)
@@ -438,8 +435,7 @@ func compileFormula(w *formula.Written, columns []formula.Column) (*program.Comp
 	return program.Compile(tree, data)
 }
 
-// valueOf returns the value of the program's variable v for a record. x is the record's value in
-// the column from which v is made.
+// valueOf returns the value of variable v for a record whose column has the value x.
 func valueOf(columns []formula.Column, v formula.Variable, x float64) float64 {
 	for _, c := range columns {
 		switch {
@@ -461,8 +457,8 @@ func valueOf(columns []formula.Column, v formula.Variable, x float64) float64 {
 	return x
 }
 
-// For each formula, the compiled program computes the density that naive states by hand. The
-// gradient of the program agrees with finite differences of that density.
+// Each compiled formula has the density that naive states, and its gradient agrees with finite
+// differences.
 func TestFormulasHaveTheDensityOfTheirFamily(t *testing.T) {
 	all := formulas(t)
 	if len(all) < 25 || len(all) != len(naive) {
@@ -541,8 +537,7 @@ func (f *translated) compare(t *testing.T, density func(record, given) float64, 
 	}
 }
 
-// Formulas with nearly as many coefficients as a predictor may have can be compiled, and the engine
-// runs them.
+// Formulas with nearly as many coefficients as a predictor may have compile and run.
 func TestLongFormulas(t *testing.T) {
 	request := formulas(t)["gaussian"]
 	for _, text := range []string{

@@ -15,8 +15,8 @@ import (
 // perByte is roughly the number of machine words of the syntax tree for each byte of a program.
 const perByte = 8
 
-// The parser and the compiler do not panic, and the memory that they allocate is bounded. They
-// refuse a program with messages that can be printed.
+// The parser and the compiler do not panic, and allocate bounded memory. Messages about refused
+// programs can be printed.
 func FuzzCompile(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.stan")
 	check(f, err)
@@ -44,8 +44,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// Every formula becomes a program that compiles, or is refused with a message. Neither the
-// translation nor the compiler panics.
+// Every formula becomes a program that compiles, or is refused with a message. Nothing panics.
 func FuzzFormula(f *testing.F) {
 	columns := formulas(f)["gaussian"].Columns
 	for _, r := range formulas(f) {

@@ -12,9 +12,8 @@ import (
 	"fedpvi/pvi/program"
 )
 
-// cumulative maps calls to random functions to the distribution functions of their results. These
-// distribution functions come from another library or are written by hand. The parameter a is 0.7,
-// and c is 1.6.
+// cumulative has the distribution function of each random function, from another library or written
+// by hand. a is 0.7, and c is 1.6.
 var cumulative = map[string]func(x float64) float64{
 	"normal_rng(a, c)":               distuv.Normal{Mu: .7, Sigma: 1.6}.CDF,
 	"std_normal_rng()":               distuv.UnitNormal.CDF,
@@ -49,8 +48,8 @@ var cumulative = map[string]func(x float64) float64{
 	"ordered_probit_rng(a, [-1, c]')":   cuts(distuv.UnitNormal.CDF, -1.7, .9),
 }
 
-// sums returns the distribution function of a count from the probabilities of its values. first is
-// the smallest value.
+// sums returns the distribution function of a count from the probabilities of its values, from
+// first on.
 func sums(first float64, probability func(k float64) float64) func(x float64) float64 {
 	return func(x float64) (sum float64) {
 		for k := first; k <= x; k++ {
@@ -78,8 +77,7 @@ func cuts(below func(float64) float64, first, second float64) func(x float64) fl
 	}
 }
 
-// generated compiles a program of the parameters a and c with generated quantities, and returns its
-// generator.
+// generated compiles a program of a and c with generated quantities.
 func generated(t testing.TB, quantities string) *program.Compiled {
 	t.Helper()
 	text := "data { int N; vector[N] z; } parameters { real a; real<lower=0> c; } model { a ~ normal(0, 1); c ~ normal(0, 1); z ~ logistic(a, c); }\n"
@@ -94,8 +92,8 @@ func generated(t testing.TB, quantities string) *program.Compiled {
 // point holds the coordinates of a = 0.7 and c = 1.6.
 var point = []float64{.7, math.Log(1.6)}
 
-// The test checks that each random function draws from the distribution in its name. It compares
-// 4000 draws with the distribution function by the Kolmogorov–Smirnov test.
+// Each random function draws from the distribution in its name, by the Kolmogorov–Smirnov test with
+// 4000 draws.
 func TestRandomNumbers(t *testing.T) {
 	const n = 4000
 	for call, cdf := range cumulative {
@@ -106,8 +104,8 @@ func TestRandomNumbers(t *testing.T) {
 			draws[k] = one[0]
 		}
 		slices.Sort(draws)
-		// The distance between the two distribution functions is largest at a draw. Equal draws make
-		// one step of the empirical distribution function.
+		// The distance is largest at a draw. Equal draws make one step of the empirical
+		// distribution function.
 		distance := 0.
 		for k := 0; k < n; {
 			next := k
@@ -126,8 +124,8 @@ func TestRandomNumbers(t *testing.T) {
 	}
 }
 
-// The elements of a random container are independent, even if all of them have the same argument,
-// as c in normal_rng([a, a]', c).
+// The elements of a random container are independent, even with equal arguments, as in
+// normal_rng([a, a]', c).
 func TestRandomContainers(t *testing.T) {
 	for _, call := range []string{"normal_rng([a, a]', c)", "student_t_rng(5, [0, 0]', c)", "neg_binomial_2_rng([2, 2]', c)", "bernoulli_rng([.4, .4]')"} {
 		g := generated(t, fmt.Sprintf("vector[2] x = to_vector(%s);", call)).Quantities.Generator([32]byte{2})
@@ -147,8 +145,8 @@ func TestRandomContainers(t *testing.T) {
 	}
 }
 
-// Quantities have the values that the same formulas give in Go. Generated quantities do not change
-// the record program, and variables of the model block do not reach them.
+// Quantities have the values of the same formulas in Go. They do not change the record program, and
+// variables of the model block do not reach them.
 func TestQuantities(t *testing.T) {
 	c := generated(t, `
     real ratio = exp(a) / c;
@@ -189,9 +187,8 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// The test checks the quantities that the compiler adds to a program without generated quantities:
-// the log density of a record, the mean of its outcome and a new outcome. The stated mean agrees
-// with the mean of many new outcomes.
+// Without generated quantities, the compiler adds the log density of a record, the mean of its
+// outcome and a new outcome. The stated mean agrees with that of many new outcomes.
 func TestPredictionsOfDensities(t *testing.T) {
 	for density, outcomes := range map[string][]string{
 		"z ~ normal(a, c)":                                   {"z"},

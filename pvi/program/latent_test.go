@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// closedForms lists programs whose integral over the latents is known in closed form. The function
-// exact computes the log density of a record with the numbers y, at parameters on their own scale.
+// closedForms has programs whose integral over the latents has a closed form. exact is the log
+// density of a record with the numbers y.
 var closedForms = map[string]struct {
 	columns    []ir.Column
 	text       string
@@ -135,9 +135,8 @@ func TestLatentInWords(t *testing.T) {
 	}
 }
 
-// The quantity log_lik of a record with a latent is an integral over the latent. The test checks
-// that it equals the log density of the record, whether the program or the compiler defines the
-// quantity.
+// log_lik of a record with a latent equals the log density of the record, whether the program or
+// the compiler defines it.
 func TestLogLikelihoodOfLatents(t *testing.T) {
 	text := overdispersed + "generated quantities { vector[N] log_lik; for (n in 1:N) log_lik[n] = poisson_log_lpmf(k[n] | a + b * x[n] + e[n]); }"
 	for predict, text := range map[bool]string{false: text, true: overdispersed} {
@@ -204,8 +203,8 @@ func integral(low, high float64, f func(u float64) float64) (sum float64) {
 	return sum
 }
 
-// laws lists densities that a latent may have. To check a compiled program, the test integrates on
-// a grid from low to high, with log as the log density of the latent.
+// laws has densities that a latent may have. log is the log density, which the test integrates on a
+// grid from low to high.
 var laws = map[string]struct {
 	declared  string
 	low, high float64

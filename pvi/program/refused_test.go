@@ -21,7 +21,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// usual returns data with every column and constant that the refused programs declare.
+// usual returns data with every column and constant of the refused programs.
 func usual() program.Data {
 	column := func(name string, low, high float64, whole bool, entries ...string) ir.Column {
 		return ir.Column{Name: name, Lower: low, Upper: high, Integer: whole, Entries: ir.NamesOf(entries...)}
@@ -40,8 +40,8 @@ func usual() program.Data {
 	}
 }
 
-// used deletes from data the columns that the program does not declare, because Compile would
-// refuse them. It returns data.
+// used deletes the columns from data that the program does not declare, for which Compile would
+// refuse it.
 func used(tree *syntax.Program, data program.Data) program.Data {
 	declared := map[string]bool{}
 	for _, d := range tree.Data {
@@ -55,7 +55,7 @@ func used(tree *syntax.Program, data program.Data) program.Data {
 	return data
 }
 
-// compileUsual compiles a program for the columns of usual. predict is the field of [program.Data].
+// compileUsual compiles a program for the columns of usual.
 func compileUsual(text string, predict bool) (*program.Compiled, error) {
 	tree, err := syntax.Parse(text)
 	if err != nil {
@@ -66,8 +66,7 @@ func compileUsual(text string, predict bool) (*program.Compiled, error) {
 	return program.Compile(tree, data)
 }
 
-// The test compiles every program in testdata/refused. The compiler must refuse it with the code,
-// and at the place, that the first line of the program states.
+// Every program in testdata/refused is refused with the code, and at the place, in its first line.
 func TestRefusedPrograms(t *testing.T) {
 	files, err := filepath.Glob("testdata/refused/*.stan")
 	if err != nil || len(files) < 16 {
@@ -95,8 +94,8 @@ func TestRefusedPrograms(t *testing.T) {
 	}
 }
 
-// Every program in testdata/followed follows the advice of the message about the refused program
-// of the same name, and is accepted.
+// Every program in testdata/followed follows the advice about the refused program of the same name,
+// and is accepted.
 func TestFollowedAdvice(t *testing.T) {
 	files, err := filepath.Glob("testdata/followed/*.stan")
 	if err != nil || len(files) < 35 {

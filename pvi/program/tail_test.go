@@ -9,8 +9,7 @@ import (
 	"fedpvi/pvi/program"
 )
 
-// Programs compute the log of a probability p as log(p) or log(1 − p). The test checks that the
-// result is accurate even if p or 1 − p would round to 0.
+// log(p) and log(1 − p) of a probability are accurate even if p or 1 − p would round to 0.
 func TestProbabilitiesNearZeroAndOne(t *testing.T) {
 	const logPhi40 = -804.608442 // log Φ(−40), by its asymptotic series
 	for _, c := range []struct {

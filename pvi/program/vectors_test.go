@@ -16,9 +16,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A vector is a test case from Stan. It has data, and the numbers that Stan computes for the data
-// at several points: the log density up to a constant, its gradient in the unconstrained space, and
-// generated quantities.
+// A vector is a test case from Stan: data and, at several points, the log density up to a constant,
+// its gradient, and generated quantities.
 type vector struct {
 	Data   map[string]any
 	Points []struct {
@@ -51,11 +50,10 @@ func filesWithVectors(t *testing.T, folders ...string) (files []string) {
 	return files
 }
 
-// The log densities and gradients of the programs in testdata agree with those of Stan itself
-// (CmdStan's compiler and math library, by pystan 3.10). bench/stan_vectors.py made the vectors.
-// The log density may differ by one constant for each program, because Stan drops constants. Stan
+// Log densities and gradients agree with those of Stan (CmdStan's compiler and math library, by
+// pystan 3.10), up to a constant for each program. bench/stan_vectors.py made the vectors. Stan
 // approximates the derivatives of normal distribution functions, so bench/exact_vectors.py replaced
-// the numbers of programs with these functions by exact ones.
+// these numbers by exact ones.
 func TestProgramsHaveTheDensitiesOfStan(t *testing.T) {
 	for _, file := range filesWithVectors(t, "accepted", "generated", "predicted") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {
@@ -65,8 +63,7 @@ func TestProgramsHaveTheDensitiesOfStan(t *testing.T) {
 	}
 }
 
-// Generated quantities of programs, and quantities that the compiler adds to a program, have the
-// values that Stan computes.
+// Generated quantities, and those that the compiler adds, have the values that Stan computes.
 func TestGeneratedQuantitiesAreThoseOfStan(t *testing.T) {
 	for _, file := range filesWithVectors(t, "generated", "predicted") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {
@@ -99,8 +96,8 @@ type loaded struct {
 	records gpu.Evaluator
 	made    *program.Compiled
 	columns [][]float64
-	order   []int     // order[i] is the index of coordinate i of the record program among Stan's coordinates
-	scale   []float64 // scale[i] is the factor that converts Stan's coordinate to coordinate i of the record program
+	order   []int     // Stan's index of coordinate i of the record program
+	scale   []float64 // factor from Stan's coordinate to coordinate i
 }
 
 func load(t *testing.T, file string, data map[string]any) *loaded {
@@ -141,7 +138,7 @@ func load(t *testing.T, file string, data map[string]any) *loaded {
 		if slices.ContainsFunc(tree.Parameters, func(d *syntax.Statement) bool {
 			return d.Name == q.Name && d.Type.Base == "cholesky_factor_corr"
 		}) {
-			scale = 2 // Stan has tanh where the record program has the logistic function
+			scale = 2 // Stan has tanh instead of the logistic function
 		}
 		p.scale = append(p.scale, slices.Repeat([]float64{scale}, q.Free())...)
 	}
@@ -178,9 +175,8 @@ func flatten(v any) (dims []int, values []float64) {
 	return append([]int{len(list)}, dims...), values
 }
 
-// stanOrder returns, for each coordinate of the record program, the index of the same coordinate in
-// Stan. Stan orders the coordinates by the declarations of the parameters, and matrices column by
-// column.
+// stanOrder returns Stan's index of each coordinate of the record program. Stan orders by
+// declarations, and matrices by columns.
 func stanOrder(tree *syntax.Program, m *model.Model) []int {
 	parameters := map[string]ir.Parameter{}
 	for _, q := range m.Verified().Program().Parameters {
@@ -213,8 +209,7 @@ func (p *loaded) place(at []float64) []float64 {
 	return theta
 }
 
-// generate returns the generated quantities, keyed by name. Quantities of records are in the order
-// of the records.
+// generate returns the generated quantities by name, those of records in order.
 func (p *loaded) generate(t *testing.T, at []float64) map[string][]float64 {
 	t.Helper()
 	g := p.made.Quantities.Generator([32]byte{})

@@ -45,7 +45,7 @@ func TestScaleExact(t *testing.T) {
 	}
 }
 
-// A constant column keeps bounds of positive width and is not Found. The state can be restored
+// A constant column keeps bounds of positive width and is not Found. Its state can be restored
 // after many passes.
 func TestScaleOfAConstant(t *testing.T) {
 	for _, c := range []struct{ privacy, standardise string }{
@@ -78,7 +78,7 @@ func TestScaleOfAConstant(t *testing.T) {
 	}
 }
 
-// For Cauchy tails, three passes find a scale within the public bounds that contains most values.
+// With Cauchy tails, three passes find a scale within the public bounds that contains most values.
 func TestScaleOfHeavyTails(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -93,8 +93,8 @@ func TestScaleOfHeavyTails(t *testing.T) {
 	}
 }
 
-// With too few records or clients, or too small a share of the budget, the bounds stay wide and no
-// column is Found.
+// With too few records or clients, or too little budget, the bounds stay wide and no column is
+// Found.
 func TestScaleHidden(t *testing.T) {
 	tiny := scalestudy.Parse(t, scalestudy.Record, "budget_share = 0.0001", "")
 	few := scalestudy.Parse(t, scalestudy.Record, "", "")
@@ -115,10 +115,9 @@ func TestScaleHidden(t *testing.T) {
 	}
 }
 
-// A thousand clients, of which each has the same weight, find a scale. The released mean is, up to
-// the noise of the last pass, the average of the clients' means of clamped values, and so is the
-// mean square. Each of four numbers may be off by 6 sds, which a correct program exceeds for 8 of
-// 10^9 seeds.
+// A thousand clients of equal weight find a scale. The released mean and mean square are, up to
+// noise, the averages over clients. Each of four numbers may be off by 6 sds, which a correct
+// program exceeds for 8 of 10^9 seeds.
 func TestScaleOfClients(t *testing.T) {
 	clients := make([]*shard.Records, 1000)
 	for m := range clients {
@@ -149,8 +148,7 @@ func TestScaleOfClients(t *testing.T) {
 		if math.Abs(ofRecords-mean) < 100*noise {
 			t.Errorf("the mean over records differs by only %g sds, so the test cannot tell it from the mean over clients", (ofRecords-mean)/noise)
 		}
-		// The Finding must be Found, because the variance exceeds 6 sds of the noise in mean and
-		// mean square.
+		// Found, because the variance exceeds 6 sds of the noise.
 		if sure := 4*noise*(1+2*math.Abs(mean)) + 6*noise*(1+2*math.Abs(mean)); square-mean*mean < sure || c.Finding != Found {
 			t.Errorf("%+v: the variance is %g on the scale, sure from %g on", c, square-mean*mean, sure)
 		}
@@ -199,7 +197,7 @@ func TestScaleVoid(t *testing.T) {
 	}
 }
 
-// Server and sites refuse invalid messages. A refused message does not change them.
+// Server and sites refuse invalid messages and do not change.
 func TestScaleRefuses(t *testing.T) {
 	st := scalestudy.Parse(t, scalestudy.Record, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
@@ -282,7 +280,7 @@ func TestScaleRefuses(t *testing.T) {
 	if _, ok := h.server.Next(); !ok {
 		t.Fatal("there is no second pass")
 	}
-	// The outcome counts an answer of this client although the client did not answer.
+	// an answer of this client that it did not give
 	stranger := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
 	refused("an outcome that counts an answer that was not given", stranger.sites[0].Settle(o))
 }
@@ -315,7 +313,7 @@ func TestNewScalingErrors(t *testing.T) {
 	}
 }
 
-// A client with any number of records answers, and its answer fits into a message.
+// A client with any number of records answers, and the answer fits into a message.
 func TestAnyNumberOfRecords(t *testing.T) {
 	for _, target := range []string{scalestudy.Client, scalestudy.Record, `unit = "none"`} {
 		for _, n := range []int{0, 1, 4, 5, 3000} {
@@ -327,8 +325,8 @@ func TestAnyNumberOfRecords(t *testing.T) {
 	}
 }
 
-// If a coordinator changes a sum of opened messages, every client and every verifier refuses the
-// outcome. If it changes a release too, the client of that release refuses.
+// If a coordinator changes a sum of opened messages, every client and verifier refuses the outcome.
+// If it changes a release too, its client refuses.
 func TestChangedSumsAreRefused(t *testing.T) {
 	st := scalestudy.Parse(t, scalestudy.Record, "", "")
 	st.Version = 2

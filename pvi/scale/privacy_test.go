@@ -16,7 +16,7 @@ import (
 )
 
 // Two sites with the same noise differ in one record, or in all records of the client. In every
-// pass their sums differ by at most the clip C, or 2C if a record or client is replaced.
+// pass their sums differ by at most the clip C, or by 2C if something is replaced.
 func TestScaleSensitivity(t *testing.T) {
 	units := map[string]*study.Study{
 		"record": scalestudy.Parse(t, scalestudy.Record, "rounds = 3", ""),
@@ -46,8 +46,7 @@ func TestScaleSensitivity(t *testing.T) {
 					plan, _ := h.server.Next()
 					step := h.scaling.step(plan.Number)
 					releases, outcome := h.answers(&plan, func(int) *dpmech.Stream { return seeded.Stream(7, "same", uint64(plan.Number)) })
-					// This is the clip of the mechanism in lattice steps, rounded as in the privacy
-					// accounting.
+					// the mechanism's clip in lattice steps, rounded as in the accounting
 					bound, _ := big.NewFloat(step.mechanism.Clip() / step.lattice.Step()).Int(nil)
 					if replaced {
 						bound.Lsh(bound, 1)
@@ -67,8 +66,8 @@ func TestScaleSensitivity(t *testing.T) {
 	}
 }
 
-// No contribution is longer than the clip, so the estimate is unbiased. A record with all values at
-// its bounds has the norm of the clip.
+// No contribution is longer than the clip, so nothing is biased. A record with all values at its
+// bounds has the norm of the clip.
 func TestScaleNeedsNoClipping(t *testing.T) {
 	corner := []float64{100, 1, -100}
 	for _, privacy := range []string{scalestudy.Record, scalestudy.Client} {
@@ -125,8 +124,7 @@ func TestScaleNoiseComesFirst(t *testing.T) {
 	}
 }
 
-// In all passes the noise has the sd that is charged, and is independent between passes and
-// clients.
+// In all passes the noise has the charged sd, and is independent between passes and clients.
 func TestScaleNoise(t *testing.T) {
 	for _, c := range []struct {
 		privacy, federation string

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Restored machines find the same scale. A restored site does not release twice.
+// Restored machines find the same scale, and a site does not release twice.
 func TestScaleRestore(t *testing.T) {
 	for _, privacy := range []string{scalestudy.Record, scalestudy.Client, `unit = "none"`} {
 		st := scalestudy.Parse(t, privacy, "", "min_clients = 2")
@@ -147,7 +147,7 @@ func FuzzScaleState(f *testing.F) {
 	})
 }
 
-// long returns before, then about 40,000 copies of each, separated by commas, and then after.
+// long returns before, about 40,000 copies of each with commas, and after.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

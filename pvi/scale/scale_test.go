@@ -52,8 +52,7 @@ func (h *scaleHouse) propose(m int, plan *Plan) *Release {
 	return r
 }
 
-// answers makes all clients answer the plan, and returns their releases and the outcome, which the
-// sites do not get.
+// answers returns all clients' releases for the plan, and the outcome, which the sites do not get.
 func (h *scaleHouse) answers(plan *Plan, noise func(m int) *dpmech.Stream) (releases []*Release, o *Outcome) {
 	h.t.Helper()
 	for m, s := range h.sites {
@@ -85,7 +84,7 @@ func (h *scaleHouse) settle(o *Outcome) {
 	}
 }
 
-// pass runs one pass in which the given clients answer. If none is given, all clients answer.
+// pass runs one pass in which the given clients answer, by default all.
 func (h *scaleHouse) pass(answering ...int) *Outcome {
 	h.t.Helper()
 	plan, ok := h.server.Next()
@@ -126,7 +125,7 @@ func (h *scaleHouse) play() *study.Study {
 	return st
 }
 
-// A mean is off by at most five sds of noise and sampling error, plus 2 % of the sd of the column
+// A mean is off by at most five sds of noise and sampling error, plus 2 % of the column's sd
 // because values are clamped, and a variance likewise, with 5 %.
 func TestScaleIsFound(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 4} {
@@ -152,12 +151,12 @@ func TestScaleIsFound(t *testing.T) {
 					if math.Abs(c.SD*c.SD-sd*sd) > 5*doubt+.05*sd*sd {
 						t.Errorf("%s: want sd %g", what, sd)
 					}
-					// The bounds contain the mean ± 2.3 sds, for every Finding. So at most one
-					// value in fifty is clamped.
+					// The bounds always contain the mean ± 2.3 sds, so at most one value in fifty
+					// is clamped.
 					if c.Bounds.Low > mean-2.3*sd || c.Bounds.High < mean+2.3*sd {
 						t.Errorf("%s: the bounds cut the records", what)
 					}
-					// The bounds are no wider than the study's four sds and the noise require.
+					// The bounds are no wider than four sds and the noise require.
 					if reach := 4*math.Sqrt(sd*sd+8*doubt) + 8*noise; c.Bounds.High > min(100, mean+1.2*reach) {
 						t.Errorf("%s: the bounds are wider than need be, want reach %g", what, reach)
 					}

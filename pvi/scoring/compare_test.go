@@ -37,7 +37,7 @@ func lot(n int, seed uint64) []bool {
 	return out
 }
 
-// densities returns the log predictive densities of records under the posterior of a state.
+// densities returns log predictive densities under the posterior of a state.
 func (w *world) densities(t testing.TB, s *scoring.State, records *shard.Shard) (logs []float64) {
 	t.Helper()
 	mean, cov := s.Posterior()
@@ -145,8 +145,7 @@ func scoreVector(log, low, high float64) []float64 {
 	return out
 }
 
-// A held-out record whose density cannot be computed adds zero, and does not change the vectors of
-// others.
+// A held-out record whose density cannot be computed adds zero and does not change other vectors.
 func TestHeldOutThatIsNotFinite(t *testing.T) {
 	s := programs["linear"].comparing("clip = [-6, 3]")
 	w := s.world(t, 200, 3, 1)
@@ -179,7 +178,7 @@ func TestHeldOutThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// The vector of a held-out record has the same bits alone and among others, in any order, even in
+// The vector of a held-out record has the same bits alone and among others, in any order and in
 // several batches.
 func TestHeldOutInOtherOrder(t *testing.T) {
 	softmax := families["softmax"]
@@ -219,7 +218,7 @@ func TestHeldOutInOtherOrder(t *testing.T) {
 }
 
 // About 95 % of the 95 % intervals contain the exact value, and standard errors are right for the
-// mean log density of other records from the same distribution.
+// mean log density of other records.
 func TestHeldOutIntervalsHold(t *testing.T) {
 	seeds := 3
 	if os.Getenv("FEDPVI_LONG") != "" {

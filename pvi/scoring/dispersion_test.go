@@ -9,8 +9,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Clipped values are between 0 and 8, so the mean of 20,000 simulated counts has a standard error
-// below .03.
+// Clipped values are between 0 and 8, so the mean of 20,000 counts has a standard error below .03.
 func TestClippedResidual(t *testing.T) {
 	const draws = 20_000
 	r := rand.New(rand.NewPCG(4, 1))
@@ -30,7 +29,7 @@ func TestClippedResidual(t *testing.T) {
 }
 
 // The means of counts are multiplied by a random factor of known variance. The interval of the
-// dispersion, widened by a tenth, contains the truth. With nothing but noise the dispersion is 1.
+// dispersion, widened by a tenth, contains the truth. In nothing but noise the dispersion is 1.
 func TestDispersion(t *testing.T) {
 	s := families["poisson"]
 	for _, c := range []struct{ frailty, multiplier float64 }{{0, .3}, {.5, .3}, {2, .3}, {1, 1e4}} {

@@ -23,7 +23,7 @@ func (q *Query) Theta() []float64 { return q.theta }
 // Round returns the round of the query.
 func (q *Query) Round() int { return q.round }
 
-// Panicking makes p panic when it computes with a record whose outcome is above y.
+// Panicking makes p panic at a record whose outcome is above y.
 func (p *Problem) Panicking(y float64) {
 	r := p.model.(*regression)
 	r.response = panicking{r.response, y}
@@ -32,14 +32,14 @@ func (p *Problem) Panicking(y float64) {
 // Regressors returns the number of a record's regressors.
 func (p *Problem) Regressors() int { return len(p.columns) }
 
-// A Single computes vectors from a single record's regressors and outcome.
+// A Single computes the vector of a single record of a regression.
 type Single struct {
 	*Contributor
 	x []float64
 	y float64
 }
 
-// Single returns a contributor that computes the vectors of records of a regression.
+// Single returns a contributor for records of a regression.
 func (q *Query) Single() *Single {
 	s := new(Single)
 	r := q.model.(*regression)
@@ -47,13 +47,13 @@ func (q *Query) Single() *Single {
 	return s
 }
 
-// Vector writes to dst the vector that a record with regressors x and outcome y contributes.
+// Vector writes the vector of a record with regressors x and outcome y to dst.
 func (s *Single) Vector(dst, x []float64, y float64) {
 	s.x, s.y = x, y
 	s.Contributor.Vector(dst, 0)
 }
 
-// Row writes the regressors of record i of shard s to x, and returns the outcome of the record.
+// Row writes the regressors of record i to x, and returns its outcome.
 func (p *Problem) Row(x []float64, s *shard.Shard, i int) (y float64) {
 	p.model.(*regression).row(x, s, i)
 	_, y = s.Record(i)
@@ -72,7 +72,7 @@ func (r panicking) Eval(y float64, eta, g, h []float64) float64 {
 	return r.Described.Eval(y, eta, g, h)
 }
 
-// ScoresWithout returns the scores of the records of a program, with nil for a row that the engine
+// ScoresWithout returns the scores of a program's records, with nil for a row that the engine
 // cannot compute.
 func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	e := records.at(p.mean).(*programEvaluator)
@@ -88,7 +88,7 @@ func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	return out
 }
 
-// omitting is an engine that leaves out a row, as if computing it panicked.
+// omitting is an engine that leaves out a row, as after a panic.
 type omitting struct {
 	gpu.Evaluator
 	row int32
@@ -108,8 +108,7 @@ func (o omitting) Each(q *gpu.Query, sink gpu.Sink) error {
 	return o.Evaluator.Each(&left, sink)
 }
 
-// Redraw returns the outcomes of the records of a program before and after they are drawn anew at
-// θ.
+// Redraw returns the outcomes of a program's records before and after they are drawn at θ.
 func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]float64) {
 	r := p.model.(*program)
 	opened, err := r.open(s)
@@ -132,5 +131,5 @@ func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]flo
 	return before, after
 }
 
-// Curvature returns the mean of the draws of the curvature after the last round.
+// Curvature returns the mean draw of the curvature after the last round.
 func (s *State) Curvature() mat.Symmetric { return s.last }

@@ -19,8 +19,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// formulaWorld returns a world of five clients with n records of a formula. A parameter without a
-// true value has the truth NaN.
+// formulaWorld returns a world of five clients with n records of a formula. Parameters without a
+// true value have NaN.
 func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
 	st, err := study.Parse("f.toml", []byte(f.Study(fmt.Sprintf(
@@ -81,8 +81,8 @@ func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 				for _, y := range [][]float64{before[0], after[0]} {
 					slices.Sort(y)
 				}
-				// Outcomes are drawn on a grid, which changes their distribution a little. Without
-				// the grid, the distance would exceed 0.087 with probability 0.001.
+				// The grid of outcomes changes their distribution a little. Without it, the
+				// distance would exceed 0.087 with probability 0.001.
 				if d := stat.KolmogorovSmirnov(before[0], nil, after[0], nil); d > 0.1 {
 					t.Errorf("the distributions differ by %.3f", d)
 				}
@@ -92,7 +92,7 @@ func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 }
 
 // Outcomes have the distribution of their density, although almost all of its probability lies
-// within a small part of the bounds. A drawn outcome does not depend on the other records.
+// within a small part of the bounds. They do not depend on other records.
 func TestOutcomesFarBelowTheirBoundsAreDrawn(t *testing.T) {
 	const n, most = 2000, 1e6
 	for _, c := range []struct {
@@ -160,20 +160,20 @@ var (
 	firstStudy       = flag.Uint64("first", 10_000, "seed of the first of these studies")
 )
 
-// A holding collects how well 90 % intervals of studies of one formula hold: for each study, the
-// share that contains the true parameter, and the mean share of draws from the pooled posterior in
-// an interval. The other numbers are sums over all coordinates.
+// A holding collects how well 90 % intervals of studies of one formula hold: the share in each
+// study that contains the true parameter, and the mean share of draws from the pooled posterior in
+// an interval. The other numbers are sums over coordinates.
 type holding struct {
 	truths, draws        []float64
 	coordinates, squares float64 // squares is the sum of ((mean − pooled mode)/sd)²
 	width, pooled        float64 // pooled is the number of coordinates with a pooled posterior
 	astray               int     // number of studies whose rounds had not converged ([scoring.State.Arrived])
-	warned               bool    // whether the posterior is shown with a warning that its intervals can be too narrow
+	warned               bool    // whether a warning says that intervals can be too narrow
 }
 
-// add plays one study of the formula and adds its results to h.
+// add plays one study of the formula.
 func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64) {
-	const multiplier, z90 = 3.73, 1.6448536 // multiplier is the noise multiplier for ε = 1 at δ = 1e-5
+	const multiplier, z90 = 3.73, 1.6448536 // the noise multiplier is for ε = 1 at δ = 1e-5
 	w := formulaWorld(t, f, records, multiplier, seed)
 	state := w.play(t, multiplier, seed)
 	if !state.Arrived() {
@@ -192,7 +192,7 @@ func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64
 	}
 	h.truths, h.coordinates = append(h.truths, held/total), h.coordinates+total
 	if strings.Contains(f.Text, "site") || strings.Contains(f.Text, "s(x") || strings.Contains(f.Text, "mo(") {
-		return // the posterior of a spread, or of a simplex, is far from normal around its mode
+		return // the posterior of a spread or simplex is far from normal
 	}
 	mode, spread := w.programMode(t, w.truth)
 	var draws float64
@@ -206,8 +206,8 @@ func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64
 	h.draws = append(h.draws, draws)
 }
 
-// below reports whether the 99 % confidence interval for the mean of shares lies below 0.8. It has
-// one share for each study, because coordinates of a study are not independent.
+// below reports whether the 99 % confidence interval for the mean of shares lies below 0.8. There
+// is one share for each study, because its coordinates are not independent.
 func below(shares []float64) bool {
 	if len(shares) < 2 {
 		return false

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// In grouped, intercepts or slopes vary between groups, in two settings the slope of x2, which is
-// no term of the model.
+// grouped has settings in which intercepts or slopes vary between groups, in two of them the slope
+// of x2, which is no term of the model.
 var grouped = map[string]setting{
 	"groups, linear":   {`family = "linear", noise_sd = 0.5`, measured, 2000, 3, 5, 0.5, 0, "g", 12, 0},
 	"groups, logistic": {logistic.model, logistic.outcome, 4000, 3, 5, 0.5, 0, "1 + x2 | g", 8, 0},
@@ -19,8 +19,7 @@ var grouped = map[string]setting{
 }
 
 // averaged computes the exact posterior mean and variance of θ in a linear regression with groups
-// and outcomes of known sd, without package hierarchy. It integrates over the log spreads on a
-// grid. Given them, the posterior is normal.
+// and known noise, without package hierarchy. It integrates over the log spreads on a grid.
 func (w *world) averaged(sd float64) (mean, variance []float64) {
 	const points = 50
 	d, effects := w.model.Dim(), w.model.Effects()
@@ -98,8 +97,8 @@ func (w *world) averaged(sd float64) (mean, variance []float64) {
 	return mean, variance
 }
 
-// With hardly any noise and a known sd of the outcome, the posterior is near the exact one, spreads
-// included.
+// With hardly any noise and known noise of the outcome, the posterior is near the exact one,
+// spreads included.
 func TestGroupsWithoutNoise(t *testing.T) {
 	for _, name := range []string{"groups, linear", "groups, slopes"} {
 		const multiplier = 1e-3
@@ -141,7 +140,7 @@ func TestLabelsOfNothing(t *testing.T) {
 	}
 }
 
-// The regressors of a record do not depend on what was in the buffer.
+// The regressors of a record do not depend on earlier contents of the buffer.
 func TestRowsAreSeparate(t *testing.T) {
 	for name, s := range grouped {
 		s.n = 200
@@ -174,7 +173,7 @@ func TestRowsAreSeparate(t *testing.T) {
 
 // At ε = 1, enough 90 % intervals contain truths from the prior. In twelve replications they
 // contained .92 of the fixed effects, .92 of the effects of groups, and .85 of the spreads. The
-// limit for the 32 spreads of this test is .9 minus four standard errors.
+// limit for the 32 spreads is .9 minus four standard errors.
 func TestGroupsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")
@@ -210,9 +209,9 @@ func TestGroupsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// With many small groups, noise does not make the curvature of effects too large, which would make
-// the spread too small. The exact curvature is the number of records divided by the variance of the
-// outcomes' noise. Intervals of 90 % hold fewer than 5 of 7 spreads with a probability of .026.
+// With many small groups, noise does not make the curvature of effects too large and the spread too
+// small. The exact curvature is the number of records divided by the noise variance. Intervals of
+// 90 % hold fewer than 5 of 7 spreads with a probability of .026.
 func TestManyGroups(t *testing.T) {
 	const multiplier, replications, first, sd, levels = 3.73, 7, 3, 0.5, 40
 	s := setting{`family = "linear", noise_sd = 0.5`, measured, 1000, 3, 5, sd, 0, "g", levels, 0}

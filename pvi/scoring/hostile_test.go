@@ -32,8 +32,8 @@ func hostileSum(r *rand.Rand, n int) []int64 {
 	return sum
 }
 
-// hostileQueries returns the queries of a study in which arbitrary sums are opened and some rounds
-// are missed. A sum that makes the posterior overflow has no effect.
+// hostileQueries returns the queries of a study with arbitrary sums and missed rounds. A sum that
+// makes the posterior overflow has no effect.
 func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*scoring.Query) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))
@@ -52,9 +52,9 @@ func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*s
 	return queries
 }
 
-// checkVector checks that a record's vector is no longer than the clip if it is finite, and that it
-// depends on the record and the query alone: used, which has written other vectors, writes the same
-// as a new contributor.
+// checkVector checks that a finite vector is no longer than the clip, and that it depends on the
+// record and the query alone: used, which has written other vectors, writes the same as a new
+// contributor.
 func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float64, y float64) {
 	t.Helper()
 	size := q.Size(q.Round())
@@ -126,8 +126,8 @@ func TestHostileQueriesAndRecords(t *testing.T) {
 	}
 }
 
-// A sum that makes numbers overflow is refused. After a sum that is accepted there is a next query,
-// because clients would else be charged for answers that are not numbers.
+// A sum that makes numbers overflow is refused. After an accepted sum there is a next query.
+// Otherwise clients would be charged for answers that are not numbers.
 //
 //abuse:case A20 a sum after which nothing could be asked is refused, and the study continues
 func TestRefusedSums(t *testing.T) {
@@ -154,8 +154,7 @@ func TestRefusedSums(t *testing.T) {
 	}
 }
 
-// A record whose computation panics has the vector zero, and the next record is computed as without
-// the panic.
+// A record whose computation panics has the vector zero, and does not change the next.
 //
 //abuse:case A13 a record whose score panics counts as zero; nobody can tell
 func TestRecordThatPanics(t *testing.T) {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// The test draws arguments from random intervals and checks that the interval of the result
-// contains every value of the operation. Intervals that are marked as whole must contain only whole
-// results.
+// The interval of a result contains every value of the operation for arguments from random
+// intervals. Whole intervals contain only whole results.
 func TestIntervalsContainTheirValues(t *testing.T) {
 	plain := map[Op]func(x ...float64) float64{
 		Neg: func(x ...float64) float64 { return -x[0] }, Abs: func(x ...float64) float64 { return math.Abs(x[0]) },
@@ -51,8 +50,8 @@ func TestIntervalsContainTheirValues(t *testing.T) {
 	}
 }
 
-// A column of levels counted from 1 is a valid index after the program subtracts 1. Verify refuses
-// other computed indices, and values outside the range that a program declares.
+// A column of levels counted from 1 is a valid index after 1 is subtracted. Other computed indices
+// are refused, and values outside the declared range.
 func TestVerifyComputedIndices(t *testing.T) {
 	gather := func(low, high float64, shift Op) func(p *Program) {
 		return func(p *Program) {

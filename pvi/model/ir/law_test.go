@@ -2,8 +2,8 @@ package ir
 
 import "testing"
 
-// Verify accepts draws and comparisons with parameters in generated quantities. It refuses them where
-// the log density, the prior or the prediction depends on them.
+// Verify accepts draws and comparisons with parameters only where generated quantities alone depend
+// on them.
 func TestVerifyGenerated(t *testing.T) {
 	const of = 15 // the number of nodes of the program good
 	shared := Node{Op: Draw, Cols: int(NormalLaw), Args: []int{12, 5}}

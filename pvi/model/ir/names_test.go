@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The test compares Names that have a prefix with a plain list of the full names. The names must
-// be the same, and check must return the same error as naive, which keeps the names in a map.
+// Names with a prefix equal a plain list of the full names, and check returns the error of naive,
+// which keeps them in a map.
 func TestNamesAreTheirList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[bool]int{}

@@ -7,8 +7,8 @@ import (
 )
 
 // good returns a logistic regression with a varying intercept, y ~ bernoulli(x·β + τ z[g]). Its
-// nodes are 0 y, 1 x, 2 g, 3 β, 4 x·β, 5 τ, 6 Global τ, 7 z, 8 z[g], 9 product, 10 η, 11
-// density, 12 constant 0, 13 constant 1, 14 inv_logit.
+// nodes are 0 y, 1 x, 2 g, 3 β, 4 x·β, 5 τ, 6 Global τ, 7 z, 8 z[g], 9 product, 10 η, 11 density,
+// 12 constant 0, 13 constant 1, 14 inv_logit.
 func good() Program {
 	return Program{
 		Name: "good",
@@ -49,8 +49,8 @@ func good() Program {
 	}
 }
 
-// checkVerify checks that Verify refuses the program good after a change, with an error that
-// contains want. If want is empty, Verify must accept the program.
+// checkVerify checks that Verify refuses good after a change, with an error that contains want, or
+// accepts it if want is empty.
 func checkVerify(t *testing.T, name, want string, change func(p *Program)) {
 	t.Helper()
 	p := good()
@@ -89,7 +89,7 @@ func TestNeededNodesHaveDependents(t *testing.T) {
 	}
 }
 
-// A verified program stays the same if the caller changes the program that it passed to Verify.
+// A verified program does not change with the program that was passed to Verify.
 func TestVerifyCopies(t *testing.T) {
 	p := good()
 	v, err := Verify(p)
@@ -104,7 +104,6 @@ func TestVerifyCopies(t *testing.T) {
 	}
 }
 
-// Verify returns an error with the reason for each of these programs.
 func TestVerifyRefuses(t *testing.T) {
 	add := func(n Node) func(*Program) {
 		return func(p *Program) { p.Nodes = append(p.Nodes, n) }
@@ -114,7 +113,7 @@ func TestVerifyRefuses(t *testing.T) {
 		name, want string
 		spoil      func(p *Program)
 	}{
-		// These programs would read data of other rows than the current row.
+		// These would read other rows than the current one.
 		{"a later node", "not before", func(p *Program) { p.Nodes[4].Args[0] = 10 }},
 		{"itself", "not before", func(p *Program) { p.Nodes[4].Args[0] = 4 }},
 		{"a negative node", "not before", func(p *Program) { p.Nodes[4].Args[0] = -1 }},

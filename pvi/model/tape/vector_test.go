@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// The product of a row with a vector has the same bits whether the row is computed alone or
-// together with other rows, in any position.
+// The product of a row with a vector has the same bits alone and with other rows, in any position.
 func TestRowsProductsAgree(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	const table = 20
@@ -41,8 +40,7 @@ func TestRowsProductsAgree(t *testing.T) {
 	}
 }
 
-// Some functions compute several elements at a time. The test checks for slices of many lengths
-// that each element of the result has the same bits as the operation on two numbers.
+// Each element has the bits of the operation on two numbers, for slices of many lengths.
 func TestArithmetic(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	for n := range 70 {
