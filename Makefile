@@ -55,7 +55,7 @@ test-cuda: test-emulator $(EMULATED)/libcuda.so.1 ## programs on an emulated dev
 	$(CUDA) FEDPVI_EMULATED="$(CURDIR)/$(EMULATED)" go test -tags cuda -run CUDA ./cmd/sim
 
 test-browser: ## the pages in a Chromium, and with FEDPVI_AXE=axe.min.js their accessibility
-	FEDPVI_BROWSER=$${FEDPVI_BROWSER:-chromium} go test -count 1 -run Browser ./client/pages ./coordinator/pages
+	FEDPVI_BROWSER=$${FEDPVI_BROWSER:-chromium} go test -count 1 -run Browser ./pvi/page ./client/pages ./coordinator/pages
 
 # The same tests on the first GPU of this machine.
 test-gpu: ## the kernels on the GPU against the processor

@@ -68,6 +68,7 @@ var Style string
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"style":       func() template.CSS { return template.CSS(Style) },
 	"number":      words.Number,
+	"breaks":      breaks,
 	"exp":         math.Exp,
 	"shift":       shift,
 	"cells":       words.QuantityCells,
@@ -106,6 +107,22 @@ func body(name string, of any) (template.HTML, error) {
 	var b strings.Builder
 	err := pages.ExecuteTemplate(&b, name, of)
 	return template.HTML(b.String()), err
+}
+
+// breaks returns a name or a unit as HTML that a browser may break after each part of a name, so that
+// a table with long names is not wider than the page.
+func breaks(text string) template.HTML {
+	var b strings.Builder
+	for _, letter := range text {
+		if letter == '[' {
+			b.WriteString("<wbr>")
+		}
+		b.WriteString(template.HTMLEscapeString(string(letter)))
+		if strings.ContainsRune("_:|.)]", letter) {
+			b.WriteString("<wbr>")
+		}
+	}
+	return template.HTML(b.String())
 }
 
 // shift returns the distance between the means of two posteriors in sds of a, as text, or a dash if

@@ -77,9 +77,7 @@ func picturesOf(effects []Effect) []*Picture {
 		if e.Log || len(shown) == mostBars || math.IsInf(e.Low, 0) || math.IsInf(e.High, 0) || e.Name == "intercept" {
 			continue
 		}
-		if name := []rune(e.Name); len(name) > longestName {
-			e.Name = string(name[:longestName-1]) + "…"
-		}
+		e.Name = shortened(e.Name)
 		shown = append(shown, e)
 		low, high, letters = min(low, e.Low), max(high, e.High), max(letters, utf8.RuneCountInString(e.Name))
 	}
@@ -91,6 +89,16 @@ func picturesOf(effects []Effect) []*Picture {
 		all = append(all, pictureOf(part, low, high, letterWidth*float64(letters)+20))
 	}
 	return all
+}
+
+// shortened returns a name without its middle if it is longer than longestName. Names of interactions
+// often begin alike, and end alike.
+func shortened(name string) string {
+	letters := []rune(name)
+	if len(letters) <= longestName {
+		return name
+	}
+	return string(letters[:longestName/2]) + "…" + string(letters[len(letters)-(longestName-1)/2:])
 }
 
 // pictureOf returns a picture of the effects in shown, with an axis over [low, high] and nameWidth
