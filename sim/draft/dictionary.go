@@ -336,17 +336,23 @@ const maxLevels = 30
 
 // madeUpRecords describes the columns of made-up records. Bounds are the range of the values,
 // rounded outwards. Levels are in the order in which they first occur.
+// If another character than a comma separates fields, numbers may have decimal commas.
 func madeUpRecords(b []byte) (*Dictionary, error) {
 	separator := ','
 	line, _, _ := bytes.Cut(b, []byte("\n"))
-	if bytes.Count(line, []byte(";")) > bytes.Count(line, []byte(",")) {
-		separator = ';'
+	for _, other := range ";\t" {
+		if bytes.Count(line, []byte(string(other))) > bytes.Count(line, []byte(string(separator))) {
+			separator = other
+		}
 	}
 	r, err := table.NewCSV(bytes.NewReader(b), table.Format{Header: true, Separator: separator})
 	if err != nil {
 		return nil, err
 	}
 	d := &Dictionary{Source: "file of made-up records", MadeUp: true}
+	if separator != ',' {
+		d.Separator = string(separator)
+	}
 	values := make([][]string, len(r.Columns()))
 	for {
 		cells, err := r.Next()
@@ -357,7 +363,11 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 			return nil, fmt.Errorf("made-up records, %s %w", r.Unit(), err)
 		}
 		for i, c := range cells {
-			if text := strings.TrimSpace(c.Text); text != "" && text != "NA" {
+			text := strings.TrimSpace(c.Text)
+			if d.Separator != "" {
+				text = pointed(text)
+			}
+			if text != "" && text != "NA" {
 				values[i] = append(values[i], text)
 			}
 		}
@@ -367,6 +377,16 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 	}
 	d.Missing = []string{"", "NA"}
 	return d, nil
+}
+
+// pointed returns a number with a decimal comma as a number with a point. It returns any other text
+// unchanged.
+func pointed(text string) string {
+	number := strings.Replace(text, ",", ".", 1)
+	if _, err := strconv.ParseFloat(number, 64); err != nil {
+		return text
+	}
+	return number
 }
 
 // dated returns the description of a column of dates, or false if not all values are dates. The

@@ -40,6 +40,8 @@ type Dictionary struct {
 	MadeUp  bool   // whether bounds and levels were derived from made-up records
 	Columns []Column
 	Missing []string // strings for a missing value; nil if unknown
+
+	Separator string // separator of the made-up records; "" if it is a comma or there are none
 }
 
 func (d *Dictionary) column(name string) (*Column, error) {

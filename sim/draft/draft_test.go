@@ -39,6 +39,7 @@ func TestDrafts(t *testing.T) {
 		{"schema.json", draft.Choices{Outcome: "visits", Person: "patient", Epsilon: .5}, 0},
 		{"csvw.json", draft.Choices{Outcome: "pressure"}, 0},
 		{"made-up.csv", draft.Choices{Outcome: "y", Terms: []string{"dose", "site", "began"}}, 0},
+		{"made-up-german.csv", draft.Choices{Outcome: "y"}, 0},
 	} {
 		if c.choices.Name, c.choices.Clients = "draft", 3; c.choices.Epsilon == 0 {
 			c.choices.Epsilon = 1

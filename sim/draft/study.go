@@ -155,8 +155,11 @@ func (w *writer) head(c Choices) {
 	w.key("name", quote(c.Name), "")
 	w.key("title", quote("Effects on "+clean(c.Outcome)), "")
 	w.line("")
-	if w.dictionary.Missing != nil || c.Person != "" {
+	if w.dictionary.Missing != nil || w.dictionary.Separator != "" || c.Person != "" {
 		w.line("[table]")
+		if w.dictionary.Separator != "" {
+			w.key("separator", quote(w.dictionary.Separator), "of the made-up records; a client's own file may differ: client run --separator, --decimal-comma")
+		}
 		if w.dictionary.Missing != nil {
 			w.key("missing", quotes(w.dictionary.Missing), "texts that mean a missing value")
 		}
