@@ -123,7 +123,7 @@ func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	} else {
 		all = append(all, passed("approval", "the study is approved under this policy, and charged to the data set %s against %q", t.Dataset, t.View))
 		if a, ok := c.store.Account(t.Dataset); ok {
-			all = append(all, passed("budget", "%.4g of %.4g of %s is left (promise: ε = %g at δ = %g)", a.Left, a.Total, a.Unit, a.Budget.Epsilon, a.Budget.Delta))
+			all = append(all, passed("budget", "%s of %.4g of %s is left (promise: ε = %g at δ = %g)", a.Remaining(), a.Total, a.Unit, a.Budget.Epsilon, a.Budget.Delta))
 		}
 	}
 	if credentials, err := c.credentials(m); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -30,6 +31,23 @@ type Account struct {
 // Counted describes the unit of the account's numbers, and the ε of all releases so far.
 func (a *Account) Counted() string {
 	return fmt.Sprintf("Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.", a.Unit, a.Epsilon)
+}
+
+// RightGuess returns an upper bound on the probability that somebody who sees all releases under the
+// budget guesses right which of two neighbouring data sets they are from, if both are equally likely.
+func (a *Account) RightGuess() float64 {
+	if a.Budget.Filter == Gaussian {
+		return accountant.GaussianGuess(math.Sqrt(a.Total))
+	}
+	return (1 + accountant.AdvantageBound(a.Budget.Epsilon, a.Budget.Delta)) / 2
+}
+
+// Remaining returns Left as text. It is 0 where Left is only a rounding error of the total.
+func (a *Account) Remaining() string {
+	if a.Left < 1e-5*a.Total {
+		return "0"
+	}
+	return fmt.Sprintf("%.4g", a.Left)
 }
 
 // A StudySpent states how much of a budget one study has spent.

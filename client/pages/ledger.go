@@ -21,7 +21,7 @@ type account struct {
 // Guess describes how well an observer can guess under the budget (see [words.Guess]).
 func (a *account) Guess() string {
 	b := a.Budget
-	return words.Guess(b.Protects(), b.Adjacency, b.Epsilon, b.Delta)
+	return words.Guess(b.Protects(), b.Adjacency, a.RightGuess())
 }
 
 // A spending is the part of a data set's budget that one study has spent.

@@ -56,12 +56,12 @@ func showAccounts(w io.Writer, accounts []ledger.Account) error {
 		for _, s := range a.Studies {
 			rows = append(rows, []string{s.Study.String()[:12], fmt.Sprint(s.Answers), words.Number(s.Spent), s.Last.Format(time.DateOnly)})
 		}
-		rows = append(rows, []string{"left", "", words.Number(a.Left), ""}, []string{"of", "", words.Number(a.Total), ""})
+		rows = append(rows, []string{"left", "", a.Remaining(), ""}, []string{"of", "", words.Number(a.Total), ""})
 		if err := words.Table(w, "  ", 1, rows); err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "\n  In words, for all studies together: %s.\n  %s\n",
-			words.Guess(a.Budget.Protects(), a.Budget.Adjacency, a.Budget.Epsilon, a.Budget.Delta), words.Coin)
+			words.Guess(a.Budget.Protects(), a.Budget.Adjacency, a.RightGuess()), words.Coin)
 		fmt.Fprintf(w, "\n  %s\n", a.Counted())
 	}
 	return nil

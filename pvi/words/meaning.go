@@ -8,10 +8,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Guess describes the bound of (ε, δ) differential privacy on the probability of a correct guess
-// about which of two neighbouring data sets was used. protects names the privacy unit, such as "one
-// row".
-func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float64) string {
+// Guess describes in words that the probability of a correct guess is at most the given one. The guess
+// is whether a data set or its neighbour was used. protects names the privacy unit, such as "one row".
+func Guess(protects string, adjacency accountant.Adjacency, most float64) string {
 	guess := "whether " + protects + " is there or not"
 	switch adjacency {
 	case accountant.ReplaceOne:
@@ -19,20 +18,30 @@ func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float
 	case accountant.ZeroOut:
 		guess = "whether the contribution of " + protects + " counts or is zero"
 	}
-	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, (1+accountant.AdvantageBound(epsilon, delta))/2)
+	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, most)
 }
 
 // Coin ends every text with a probability from [Guess], for comparison with a blind guess.
 const Coin = "Tossing a coin is right with probability 0.5."
 
-// Meaning explains ε and δ for the strongest observer of a study as probabilities of a correct
+// RightGuess returns an upper bound on the probability that an observer guesses right which of two
+// neighbouring data sets the releases are from, if both are equally likely. If the releases are
+// equivalent to a Gaussian one, the bound follows from its μ and is smaller than the one from ε and δ.
+func RightGuess(c method.Cost) float64 {
+	if c.Mu > 0 {
+		return accountant.GaussianGuess(c.Mu)
+	}
+	return (1 + accountant.AdvantageBound(c.Epsilon, c.Delta)) / 2
+}
+
+// Meaning explains the costs for the strongest observer of a study as probabilities of a correct
 // guess. costs comes from [pvi.Protocol.Costs].
 func Meaning(protects string, costs []method.Cost) string {
 	strongest := method.Strongest(costs).View
 	var guesses []string
 	for _, c := range costs {
 		if c.View.Name == strongest.Name {
-			guesses = append(guesses, Guess(protects, c.Adjacency, c.Epsilon, c.Delta))
+			guesses = append(guesses, Guess(protects, c.Adjacency, RightGuess(c)))
 		}
 	}
 	return fmt.Sprintf("In words, against %s: %s. %s", strongest.Who, strings.Join(guesses, ", and "), Coin)

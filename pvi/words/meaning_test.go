@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"fedpvi/accountant"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/words"
@@ -25,5 +27,16 @@ func TestMeaningIsTheBoundOfRandomisedResponse(t *testing.T) {
 			fmt.Sprintf("whether one row is there or not (add-remove) is right with probability at most %.3f", math.Exp(epsilon)/(1+math.Exp(epsilon))),
 			fmt.Sprintf("which of two contents one row has (replace-one) is right with probability at most %.3f", math.Exp(2*epsilon)/(1+math.Exp(2*epsilon))),
 		}, "")
+	}
+}
+
+// A Gaussian release of μ moves a normal distribution by μ sds. The best guess says on which side of the
+// middle the release is.
+func TestMeaningOfAGaussianRelease(t *testing.T) {
+	view := method.View{Name: method.Coordinator, Who: "the coordinator"}
+	for _, mu := range []float64{.2681, 1, 3} {
+		right := distuv.UnitNormal.CDF(mu / 2)
+		text := words.Meaning("one row", []method.Cost{{View: view, Adjacency: accountant.AddRemove, Mu: mu, Epsilon: 5, Delta: 1e-5}})
+		says(t, text, []string{fmt.Sprintf("(add-remove) is right with probability at most %.3f.", right)}, "")
 	}
 }

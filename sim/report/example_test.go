@@ -41,8 +41,8 @@ func ExamplePlan() {
 	//
 	// In words, against one other participant, who knows its own noise: a guess whether the
 	// contribution of one client's whole data set counts or is zero (zero-out) is right with
-	// probability at most 1.000, and a guess which of two contents one client's whole data set has
-	// (replace-one) is right with probability at most 1.000. Tossing a coin is right with
+	// probability at most 0.848, and a guess which of two contents one client's whole data set has
+	// (replace-one) is right with probability at most 0.980. Tossing a coin is right with
 	// probability 0.5.
 	//
 	// In the end the noise on every natural parameter has sd of about 5.735; clients that all

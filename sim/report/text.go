@@ -340,13 +340,11 @@ func costs(p sim.Privacy) []method.Cost {
 func oddsInWords(p sim.Privacy) string {
 	of := method.Strongest(costs(p))
 	odds, probability := of.Epsilon+math.Ln2, 2*p.Delta
-	guess := (1 + accountant.AdvantageBound(of.Epsilon, p.Delta)) / 2
 	if of.Mu > 0 {
 		odds, probability = accountant.GaussianOdds(of.Mu, p.Delta), p.Delta
-		guess = accountant.GaussianGuess(of.Mu)
 	}
-	return fmt.Sprintf("In words: all releases together can change this observer's odds p/(1 − p) on %s (%s) by a factor of at most %s, except with probability %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
-		inWords(p.Adjacency, p.Unit), p.Adjacency, factor(odds), probability, guess)
+	return fmt.Sprintf("In words, against %s: all releases together can change the odds p/(1 − p) on %s (%s) by a factor of at most %s, except with probability %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
+		of.View.Who, inWords(p.Adjacency, p.Unit), p.Adjacency, factor(odds), probability, words.RightGuess(of))
 }
 
 func views(w io.Writer, p sim.Privacy) error {
