@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"fedpvi/internal/prose"
 	"fedpvi/pvi/fit"
@@ -205,6 +207,9 @@ func (e *Examined) rows(f shard.Finding) string {
 
 // Remedy tells the data holder how to mend a finding.
 func (e *Examined) Remedy(f shard.Finding) string {
+	if foreign(f) {
+		return "Some of these values are not text in UTF-8. Convert the file, for example from the encoding of Windows: iconv -f WINDOWS-1252 -t UTF-8."
+	}
 	rows, name := e.rows(f), f.Column
 	const ask, also = "Ask the study's authors to ", "ask the study's authors to "
 	switch f.Problem {
@@ -243,6 +248,14 @@ func (e *Examined) Remedy(f shard.Finding) string {
 		return fmt.Sprintf("Nothing needs to be done: the study leaves such records out on purpose. If the values are wrong, correct %s.", rows)
 	}
 	return fmt.Sprintf("%swiden the bounds of %s, or correct %s.", ask, name, rows)
+}
+
+// foreign reports whether a listed value is in another encoding than UTF-8.
+func foreign(f shard.Finding) bool {
+	return slices.ContainsFunc(f.Places, func(p shard.Place) bool {
+		value, err := strconv.Unquote(p.Value)
+		return err == nil && strings.ContainsRune(value, utf8.RuneError)
+	})
 }
 
 func bounds(c *study.Column) string {
