@@ -81,7 +81,7 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 	const check = "records"
 	_, report, _, err := c.Read(ctx, m, data)
 	if err != nil {
-		return failed(check, err, "correct the file, or choose another one with --data")
+		return failed(check, err, "correct the file, choose another one with --data, or say with --separator and --decimal-comma how it is written")
 	}
 	r := newReading(m, data.From, report)
 	found := fmt.Sprintf("%s matches the columns of the study: %d columns, %d records used, %d left out%s",

@@ -20,6 +20,9 @@ import (
 // A Review tells the data holder the content, the cost and the messages of a study before its
 // approval.
 type Review struct {
+	// beginning of the commands that the text names, such as "client --state north"; "client" if empty
+	Command string `json:"-"`
+
 	Study       *words.Explained `json:"study"`
 	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document; the approval contains this hash
 	Name        string           `json:"name"`

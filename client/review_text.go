@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -187,6 +188,6 @@ func (r *Review) verdict(b *strings.Builder) {
 	case r.Approved:
 		b.WriteString("\nThe study is approved.\n")
 	default:
-		fmt.Fprintf(b, "\nNothing runs until you approve it:\n\n  client approve --yes %.12s\n", r.Digest)
+		fmt.Fprintf(b, "\nNothing runs until you approve it:\n\n  %s approve --yes %.12s\n", cmp.Or(r.Command, "client"), r.Digest)
 	}
 }

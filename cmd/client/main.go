@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -67,6 +68,7 @@ type commands struct {
 	Platform platform `embed:""`
 
 	audited *audit.Log // nil if there is no audit log
+	command string     // words of the command, such as "ledger show", without flags and arguments; other processes see it
 }
 
 var program = cli.Program{Name: "client", Description: description, Words: map[string]string{
@@ -94,6 +96,7 @@ func run(args []string) int { return runUntil(context.Background(), args) }
 func runUntil(ctx context.Context, args []string) int {
 	var c commands
 	return cli.Run(ctx, program, &c, args, func(ctx context.Context, command *kong.Context) int {
+		c.command, _, _ = strings.Cut(command.Command(), " <")
 		err := c.openAudit(ctx)
 		if err == nil {
 			err = errors.Join(command.Run(&c), c.audited.Close())

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"fedpvi/client"
 	"fedpvi/crypto/keyfile"
@@ -32,11 +31,14 @@ func (c *commands) directory() (string, error) {
 
 // next returns the command line of a suggested next step, with the state directory if this command
 // line names it.
-func (c *commands) next(command string) string {
+func (c *commands) next(command string) string { return c.program() + " " + command }
+
+// program returns the beginning of a command that uses the same state directory.
+func (c *commands) program() string {
 	if c.State == "" || os.Getenv("FEDPVI_STATE") != "" {
-		return "client " + command
+		return "client"
 	}
-	return "client --state " + c.State + " " + command
+	return "client --state " + c.State
 }
 
 func (c *commands) open() (*client.Client, error) { return c.openWith(false, c.unlock()) }
@@ -51,16 +53,7 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 	if err != nil {
 		return nil, err
 	}
-	// Other processes can see command. It contains only the first word after the options, because
-	// other arguments can contain an invitation.
-	command := "client"
-	for _, arg := range os.Args[1:] {
-		if !strings.HasPrefix(arg, "-") {
-			command += " " + arg
-			break
-		}
-	}
-	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Audit: c.audited, Create: create, Unlock: unlock})
+	return client.Open(client.Options{Dir: dir, Program: version(), Command: "client " + c.command, Log: c.logger(), Audit: c.audited, Create: create, Unlock: unlock})
 }
 
 // logger returns a logger for standard error. By default it writes warnings and errors as text on a

@@ -45,6 +45,7 @@ func (r *reviewCommand) Run(c *commands) error {
 		if c.JSON {
 			return cli.PrintJSON(review)
 		}
+		review.Command = c.program()
 		return cli.Print(os.Stdout, review.Text)
 	})
 }
@@ -74,7 +75,7 @@ func (a *approveCommand) Run(_ context.Context, c *commands) error {
 			if a.Yes != "" {
 				return a.Yes, nil
 			}
-			return ask(k, m, policy, a.Dataset)
+			return c.ask(k, m, policy, a.Dataset)
 		})
 		if err != nil {
 			return err
@@ -88,7 +89,7 @@ func (a *approveCommand) Run(_ context.Context, c *commands) error {
 }
 
 // ask shows a review on a terminal and asks for consent. It returns the digest of the study.
-func ask(k *client.Client, m *client.Member, policy *client.Policy, dataset string) (digest string, err error) {
+func (c *commands) ask(k *client.Client, m *client.Member, policy *client.Policy, dataset string) (digest string, err error) {
 	if !cli.Terminal(os.Stdin) {
 		return "", &client.UsageError{Err: errors.New("standard input is not a terminal: run client approve --yes DIGEST, with the digest that client review prints")}
 	}
@@ -96,6 +97,7 @@ func ask(k *client.Client, m *client.Member, policy *client.Policy, dataset stri
 	if err != nil {
 		return "", err
 	}
+	review.Command = c.program()
 	if err := cli.Print(os.Stderr, review.Text); err != nil {
 		return "", err
 	}

@@ -120,7 +120,7 @@ func (r *runCommand) policy(ctx context.Context, c *commands, k *client.Client, 
 		return nil, err
 	}
 	if _, approved := k.Terms(m, policy); r.Approve && !approved {
-		_, err = c.approve(k, m, policy, r.Dataset, func() (string, error) { return ask(k, m, policy, r.Dataset) })
+		_, err = c.approve(k, m, policy, r.Dataset, func() (string, error) { return c.ask(k, m, policy, r.Dataset) })
 	}
 	return policy, err
 }
