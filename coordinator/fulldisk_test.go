@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"fedpvi/coordinator/store"
@@ -43,5 +44,43 @@ func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	}
 	if _, err := h.study.Entry(t.Context(), parties[0].peer, 1); err != nil {
 		t.Error(err)
+	}
+}
+
+// While writes fail, the status must name the disk of the coordinator, and no client. A call without
+// changes must not hide the failure.
+func TestStatusNamesAFullDisk(t *testing.T) {
+	full, broken := errors.New("no space left on device"), false
+	o := store.Options{Commit: func(commit func() error) error {
+		if broken {
+			return full
+		}
+		return commit()
+	}}
+	h, _ := begun(t, Options{Store: o}, planeText(clientPrivacy, "rounds = 2", ""), "north", "south")
+	write := func() error {
+		return h.study.call(t.Context(), func(b *batch) error {
+			b.writes = append(b.writes, func(store.Study) error { return nil })
+			return nil
+		})
+	}
+	status := func() Status {
+		s, err := h.study.Status(t.Context())
+		check(t, err)
+		return s
+	}
+	broken = true
+	if err := write(); err == nil {
+		t.Error("a failed transaction returned no error")
+	}
+	for range 2 {
+		if s := status(); s.Wait() != "the disk of the coordinator" || !strings.Contains(s.Reason, full.Error()+": free space") {
+			t.Errorf("the study waits for %q: %s", s.Wait(), s.Reason)
+		}
+	}
+	broken = false
+	check(t, write())
+	if s := status(); s.Wait() != "answers: north, south" || s.Reason != "" {
+		t.Errorf("with space on the disk the study waits for %q: %s", s.Wait(), s.Reason)
 	}
 }

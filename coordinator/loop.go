@@ -102,9 +102,10 @@ func (s *Study) carryOut(commands []*command) {
 	if err == nil && len(b.writes) > 0 {
 		err = s.hub.options.traced("transaction", func() error { return s.commit(b) })
 		s.events.Stored(len(commands), err == nil)
+		s.unwritten = err
 	}
 	if s.failed = err != nil; s.failed {
-		s.log.Error("a write failed, and the changes were undone", "error", err)
+		s.log.Error("a write failed, and the changes were undone: check the disk, the write is tried again", "error", err)
 		s.restore()
 		answer(commands, errs, errStore)
 		return

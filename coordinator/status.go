@@ -129,6 +129,9 @@ func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {
 	case st.over():
+	case b.study.unwritten != nil:
+		out.Waits = "the disk of the coordinator"
+		out.Reason = fmt.Sprintf("the last write failed: %v: free space on this disk, or repair it", b.study.unwritten)
 	case !st.begun() && slices.Equal(st.members(), st.blocked.clients) && len(st.members()) > 0:
 		out.Waits, out.Reason = "more clients: it cannot begin with the present ones", st.blocked.why
 	case !st.begun():
@@ -148,7 +151,7 @@ func (b *batch) waits(out *Status) {
 	case b.held() != "":
 		out.Waits, out.Reason = "an order: coordinator exclude CLIENT, or coordinator abort", b.held()
 	default:
-		out.Waits = st.secure.waits(fmt.Sprintf("%d clients to be connected", max(1, st.server.Fewest())))
+		out.Waits = st.secure.waits(fmt.Sprintf("clients to connect (%d are needed)", max(1, st.server.Fewest())))
 		out.For = b.unready()
 	}
 	b.study.events.Waiting(out.Study, len(out.For))

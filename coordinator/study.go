@@ -45,6 +45,8 @@ type Study struct {
 	st     *state
 	broken bool // whether the store could not be read, so that st may differ from it
 	failed bool
+
+	unwritten error // error of the last transaction that had changes; nil if it succeeded
 }
 
 // paces is the minimum deadline of a round, in multiples of federation.pace. A client answers only

@@ -65,7 +65,7 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 		fmt.Fprintln(w)
 	}
 	if h := s.Rounds; h != nil {
-		fmt.Fprintf(w, "  rounds: %d accepted, %d rejected %d void (%d in a row did not move the posterior)\n", h.Accepted, h.Rejected, h.Void, h.InARow)
+		fmt.Fprintf(w, "  rounds: %d accepted, %d rejected, %d void (%d in a row did not move the posterior)\n", h.Accepted, h.Rejected, h.Void, h.InARow)
 	}
 	if s.Last != nil {
 		for i, line := range s.LastRound() {

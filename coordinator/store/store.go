@@ -34,7 +34,7 @@ const (
 )
 
 // ErrHeld is returned if another program has locked the state directory.
-var ErrHeld = errors.New("another coordinator holds the state: only one can serve from a state directory")
+var ErrHeld = errors.New("another coordinator serves from this state directory: stop it first, or choose another directory with --state")
 
 // ErrFormat is returned if a later version of the program wrote the state in an unknown format.
 var ErrFormat = errors.New("the state has a format that this program does not know: use the version that wrote it, or a later one")

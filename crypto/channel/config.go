@@ -16,7 +16,7 @@ import (
 var (
 	ErrTLS  = errors.New("the connection does not use TLS 1.3 with X25519MLKEM768")
 	ErrRole = errors.New("the certificate of the peer does not belong to a party of this study in the expected role")
-	ErrPin  = errors.New("the peer is not in the roster, or its key is not the one that the roster pins: ask the coordinator, by telephone or in person, which key is right")
+	ErrPin  = errors.New("the peer is not in the roster, or its key is not the one that the roster pins")
 	ErrName = errors.New("the client connects to a study that is not served here")
 )
 
