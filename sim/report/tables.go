@@ -16,8 +16,8 @@ import (
 // cellLimit is the maximum number of levels and bins in a figure of tables.
 const cellLimit = 150
 
-// groupShapes are the marks of the groups of records in a figure of tables.
-var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}}
+// groupShapes are the marks of points of several groups of records, or of several clients.
+var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}}
 
 // Tables draws the share of records in each level and bin of the described columns, with intervals
 // for the privacy noise, for the groups in the text tables. A share without an estimate has only

@@ -80,7 +80,7 @@ func TraceFigure(t *session.Trace) (Figure, error) {
 		p := newSketch("shift of q without the answer of a client", "", "sds of "+t.Rounds[0].SDs)
 		for k, name := range clients {
 			if len(clients) <= fewMeans {
-				p.Legend.Add(name, p.dots(shifts[name], Palette[k], 2.5, draw.CircleGlyph{}))
+				p.Legend.Add(name, p.dots(shifts[name], Palette[k], 2.5, groupShapes[k]))
 			} else {
 				p.dots(shifts[name], grey, 2.5, draw.CircleGlyph{})
 			}
