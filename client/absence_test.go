@@ -53,9 +53,9 @@ func rotate(t *testing.T, c *client.Client, m *client.Member) error {
 	})
 }
 
-// The clients stay away for 91 days before the study begins, longer than their certificates are
-// valid, and for 400 days in the middle, longer than the certificate of the authority. Two clients
-// and the coordinator then get new keys, and the clients stay away again.
+// The clients approve the study and stay away for 91 days, longer than their certificates are
+// valid. In the middle of the study they stay away for 400 days, longer than the certificate of the
+// authority. Two clients and the coordinator then get new keys, and the clients stay away again.
 //
 //abuse:case A06 over TLS, certificates are renewed by identity after 91 and 400 days, and with new keys of both ends
 //abuse:case A14 certificates expire by the clock, and only the identities renew them

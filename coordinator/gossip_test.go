@@ -107,8 +107,9 @@ func bodiesOf(p *party) (all []string) {
 	return all
 }
 
-// A holder of the gossip key can forge messages about any client. They must begin and end no round,
-// must not change which clients count as connected, and must add no names to the status.
+// A holder of the gossip key can forge messages about any client. Forged messages must begin and
+// end no round, must not change which clients count as connected, and must add no names to the
+// status.
 func TestForgedGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	h, parties := begun(t, Options{}, planeText(noPrivacy, "rounds = 1", ""), "north", "south")

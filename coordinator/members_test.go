@@ -235,9 +235,9 @@ func (p *party) renewed(t *testing.T, now time.Time) transport.Renewed {
 	return r
 }
 
-// Clients must be able to return although their certificates expired 91 days before the study
-// began, or 400 days during the study, and the study must end with a result. Repeated requests must
-// be accepted, and those by another client or with its key refused.
+// Clients stay away for 91 days before the study begins, and twice for 400 days during it, so that
+// their certificates expire. They must be able to return, and the study must end with a result.
+// Repeated requests must be accepted, and those by another client or with its key refused.
 //
 //abuse:case A06 a renewed certificate needs the identity and the TLS key of the client: a request sent again gives nothing to others
 //abuse:case P10 a study lives longer than its certificates: clients come back after 91 and after 400 days
