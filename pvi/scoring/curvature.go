@@ -384,5 +384,11 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	x := u.corrected(guess, plus(term{1, r.k}, term{-1, guess}))
 	x = positive(congruent(solved(a), x), a, u.bend(), nil, u.block)
 	root := solved(s.guess(r.at)(nil))
-	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.left()}
+	variance := u.left()
+	if m, ok := s.model.(*regression); ok && m.locations > 1 {
+		// The probabilities of classes change between points in different proportions, and S holds
+		// only near the point of the release.
+		variance = max(variance, s.curvature.variance)
+	}
+	return curvature{seen: congruent(root, congruent(r.units, x)), variance: variance}
 }
