@@ -2,14 +2,19 @@ package scores
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/method"
+	"fedpvi/pvi/study"
 )
 
 // A parameter is silent if its posterior sd is above this share of its prior sd.
 const silent = 0.9
+
+// manyGroups is the number of groups from which on the spread of their effects was found too small.
+const manyGroups = 20
 
 func (w *walk) Remarks() *method.Remarks {
 	clipped, sd, ok := w.state.Clipped()
@@ -24,14 +29,14 @@ func (w *walk) Remarks() *method.Remarks {
 	if median, low, high, ok := w.state.Dispersion(); ok {
 		out = append(out, dispersion(median, low, high))
 	}
-	if len(w.method.Model.Effects()) > 0 {
+	if slices.ContainsFunc(w.method.Model.Effects(), func(e fit.Effect) bool { return e.Levels >= manyGroups }) {
 		out = append(out, "Where 20 groups or more differ and have few records, of which some are clipped, the spread of effects is too small. Do not rely on its interval there: intervals of 90 % hold some 84 % of spreads (docs/prove/bank.md).")
 	}
 	if w.method.Model.Multiplies() {
 		out = append(out, "The program multiplies parameters, and intervals of such factors can be too narrow. This is so for effects of groups that are written as tau * z[site[n]]: give them a prior of their own, alpha ~ normal(mu, tau), and use alpha[site[n]].")
 	}
 	if names := w.silent(); len(names) > 0 {
-		out = append(out, "The records have almost no information about: "+strings.Join(names, ", ")+"."+w.loose())
+		out = append(out, "The records have almost no information about: "+strings.Join(names, ", ")+"."+w.loose()+w.rare())
 	}
 	if conflict := w.conflict(); conflict != "" {
 		out = append(out, conflict)
@@ -80,6 +85,15 @@ func (w *walk) loose() string {
 		return ""
 	}
 	return " If the values of a column fill a small part of its bounds, give narrower bounds, or write model.standardise = \"private\"."
+}
+
+// rare returns a sentence about levels that few records have. It returns "" if no column has more
+// than two levels.
+func (w *walk) rare() string {
+	if !slices.ContainsFunc(w.method.Study.Columns, func(c study.Column) bool { return len(c.Levels) > 2 }) {
+		return ""
+	}
+	return " If few records have a level of a column, declare it together with others as one level."
 }
 
 // conflict returns a sentence about parameters whose posterior contradicts their prior, or "". It
