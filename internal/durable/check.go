@@ -57,8 +57,8 @@ func ofTheFile(r any) bool {
 // numbers, Check could read outside the file in a goroutine and so end the program, loop for ever,
 // or use up all memory.
 //
-// The layout of pages is defined in go.etcd.io/bbolt v1.5.0, in internal/common/page.go, inode.go
-// and bucket.go. Numbers are in the machine's byte order.
+// The layout of pages is defined in go.etcd.io/bbolt v1.5.0, in internal/common/page.go, inode.go,
+// bucket.go and meta.go. Numbers are in the machine's byte order.
 func check(db *bbolt.DB, file io.ReaderAt) error {
 	return db.View(func(tx *bbolt.Tx) error {
 		c := checker{file: file, pageSize: int64(db.Info().PageSize)}
@@ -89,6 +89,7 @@ type checker struct {
 const (
 	headSize    = 16 // page number, kind, number of elements, number of overflow pages
 	elementSize = 16
+	idSize      = 8 // size of a page number
 	// bucketSize is the size of the header of a bucket in bytes. It begins with the page number of
 	// the bucket's root, or 0 if the content of the root page follows directly.
 	bucketSize = 16

@@ -1,6 +1,8 @@
 package durable_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"fedpvi/internal/durable"
+	"fedpvi/internal/testing/memory"
 )
 
 // While another program has locked the file, Open must not check it.
@@ -46,4 +49,45 @@ func TestDamagedFileIsNotOpened(t *testing.T) {
 	db, err = open()
 	check(t, err)
 	check(t, db.Close())
+}
+
+// A free list on a damaged page can state any number of pages. bbolt would allocate memory for all
+// of them, which ends the program if there are too many.
+//
+//abuse:case A15 a list of free pages that states more pages than the file has is refused, in little memory
+func TestLongFreeListIsRefused(t *testing.T) {
+	const pageSize = 4 << 10
+	path := filepath.Join(t.TempDir(), "db")
+	options := &bbolt.Options{Timeout: time.Nanosecond, PageSize: pageSize}
+	db, err := durable.Layer{}.Open(path, 0o600, options)
+	check(t, err)
+	list := 0
+	check(t, db.View(func(tx *bbolt.Tx) error {
+		for id := range int(tx.Size() / pageSize) {
+			p, err := tx.Page(id)
+			check(t, err)
+			if p.Type == "freelist" {
+				list = id
+			}
+		}
+		return nil
+	}))
+	check(t, db.Close())
+	good, err := os.ReadFile(path)
+	check(t, err)
+	for _, count := range []uint64{1 << 10, 1 << 16, 1 << 28, 1 << 40, 1 << 62} {
+		changed := bytes.Clone(good)
+		at := list*pageSize + 10
+		binary.NativeEndian.PutUint16(changed[at:], uint16(min(count, 0xffff)))
+		if count >= 0xffff {
+			binary.NativeEndian.PutUint64(changed[at+6:], count)
+		}
+		check(t, os.Remove(path))
+		check(t, os.WriteFile(path, changed, 0o600))
+		memory.Bound(t, len(changed), func() {
+			if _, err := (durable.Layer{}).Open(path, 0o600, options); !errors.Is(err, durable.ErrDamaged) {
+				t.Errorf("a list of %d pages: %v", count, err)
+			}
+		})
+	}
 }

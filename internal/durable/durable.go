@@ -57,7 +57,9 @@ func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB,
 	}
 	var db *bbolt.DB
 	err := Guard(func() (err error) {
-		db, err = bbolt.Open(path, mode, &with)
+		if err = checkFreeList(path, with); err == nil {
+			db, err = bbolt.Open(path, mode, &with)
+		}
 		return err
 	})
 	if err != nil {
