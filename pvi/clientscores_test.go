@@ -126,20 +126,20 @@ func TestClientScoresOfARound(t *testing.T) {
 	}
 }
 
-// votesClip returns the clip of the first of n rounds, in units of the last. Its square is .08 of
+// votesClip returns the clip of the first of n rounds, in units of the last. Its square is .12 of
 // the sum of all squared clips.
 func votesClip(n int) float64 {
 	var squares float64
 	for round := 2; round <= n; round++ {
 		squares += math.Pow(1.3, float64(round-n))
 	}
-	return math.Sqrt(.08 / .92 * squares)
+	return math.Sqrt(.12 / .88 * squares)
 }
 
 // Round t is a Gaussian release with μ_t = w_t/σ, where w_t is its clip in units of the last.
 func TestClientScoresCost(t *testing.T) {
 	p := scoringHouse(t, 5, scoringPrivacy, "", "min_clients = 4\ncolluders = 1").protocol
-	squares := votesClip(p.Plans()) * votesClip(p.Plans()) / .08
+	squares := votesClip(p.Plans()) * votesClip(p.Plans()) / .12
 	for _, view := range p.Views() {
 		for adjacency, sensitivity := range map[accountant.Adjacency]float64{accountant.ZeroOut: 1, accountant.ReplaceOne: 2} {
 			cost, err := p.Cost(view, adjacency, p.Releases())

@@ -169,8 +169,8 @@ func TestSlopeIsKnownAsWellAsStated(t *testing.T) {
 			var slope float64
 			q := s.rounds[len(s.rounds)-1].query
 			for m := range f.x {
-				g, information := f.score(m, divided(q.Point, s.factors))
-				g, _ = q.shrink(divided(g, s.factors), dividedTwice(information, s.factors))
+				g, information := f.score(m, s.units.From(q.Point))
+				g, _ = q.shrink(s.units.Gradient(g), s.units.Information(information))
 				kept := 1.0
 				if length := floats.Norm(g, 2); length > q.Clip {
 					kept = q.Clip / length * (1 - 1/float64(f.d))

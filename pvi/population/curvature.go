@@ -7,33 +7,31 @@ import (
 )
 
 // drawCurvature returns n draws of W, the mean curvature of clients, from its posterior given the
-// rounds. obs holds the gradients of the rounds, corrected by [rules.effective]. It returns false
-// if a matrix is not positive definite.
+// rounds. obs holds the gradients of the rounds, corrected by [rules.effective]. drawCurvature
+// returns false if a matrix that must be positive definite is not.
 //
-// The prior of W is aE plus a deviation. The diagonal matrix E is one of r.scales. The factor a is
-// normal with mean typical·W₀ and sd typicalSD times this mean, where W₀ is r.nominal. The elements
-// of the deviation are independent. Element (i, j) has the sd
-//
-//	x·typical·W₀·√(E_ii E_jj)
-//
-// where x is one of curvatureSDs. E and x are weighted by the evidence.
+// In the prior, W = QΩQᵀ, where QQᵀ is one of r.shapes, the information of a record. Ω is aI plus a
+// deviation with independent elements. The factor a is normal with mean typical·W₀ and sd typicalSD
+// times this mean, where W₀ is r.nominal. The deviation has sd x·typical·W₀, where x is one of
+// curvatureSDs. Q and x are weighted by the evidence.
 //
 // The likelihood has the released curvatures and the gradients
 //
 //	g_t = h − Wθ_t + noise
 //
 // where θ_t is the point of round t. The unknown vector h is integrated out under a flat prior, so
-// only differences between rounds matter. For given E and x, the posterior is Gaussian in vec W,
-// the vector of the elements of W. Eigenvalues of a draw are at least leastShare·typical·W₀.
+// only differences between rounds matter. For given Q and x, the posterior is Gaussian in vec Ω,
+// the vector of the elements of Ω. Eigenvalues of a draw are at least leastShare·typical·W₀.
 func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n int) ([]*mat.SymDense, bool) {
 	size := packedSize(r.dim)
 	precision, linear := r.curvatureLikelihood(rounds, obs)
 	var logs []float64
 	var centres []*mat.VecDense
 	var roots []*mat.TriDense
-	for _, scale := range r.scales {
+	for _, shape := range r.shapes {
+		p, l := shape.likelihood(precision, linear)
 		for _, sd := range curvatureSDs {
-			centre, root, evidence, ok := r.givenScale(scale, sd, precision, linear)
+			centre, root, evidence, ok := r.givenDeviation(sd, p, l)
 			if !ok {
 				return nil, false
 			}
@@ -52,53 +50,60 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 		}
 		z.AddVec(z, centres[i])
 		var ok bool
-		if all[k], ok = raised(unpack(r.dim, z.RawVector().Data, 1), leastShare*typical*r.nominal); !ok {
+		w := congruent(r.shapes[i/len(curvatureSDs)].root, unpack(r.dim, z.RawVector().Data, 1))
+		if all[k], ok = raised(w, leastShare*typical*r.nominal); !ok {
 			return nil, false
 		}
 	}
 	return all, true
 }
 
-// givenScale returns the posterior of vec W for one scale s and one relative sd of the deviation
-// (see [rules.drawCurvature]): its mean, the Cholesky root of its precision, and the log evidence
-// up to a constant. precision and linear come from curvatureLikelihood.
-func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, linear *mat.VecDense) (*mat.VecDense, *mat.TriDense, float64, bool) {
-	size, mean := packedSize(r.dim), typical*r.nominal
-	// The prior covariance of vec W is D + along·vvᵀ. Here v is vec of the scale, and the diagonal
-	// matrix D has the variances of the deviation. weighted is D⁻¹v, and square is vᵀD⁻¹v.
-	along := typicalSD * typicalSD * mean * mean
-	inverse, weighted := make([]float64, size), mat.NewVecDense(size, nil)
-	var square, logDet float64
-	k := 0
-	for i, x := range s {
-		for j := range i + 1 {
-			sd := relative * mean * math.Sqrt(x*s[j])
-			inverse[k] = 1 / (sd * sd)
-			logDet += 2 * math.Log(sd)
-			if i == j {
-				weighted.SetVec(k, x*inverse[k])
-				square += x * x * inverse[k]
-			}
-			k++
-		}
+// likelihood returns the likelihood of vec Ω, given that of vec W for W = QΩQᵀ, where Q is the root
+// of u. A likelihood is a precision, and the precision times the mean.
+func (u *Units) likelihood(precision *mat.SymDense, linear *mat.VecDense) (*mat.SymDense, *mat.VecDense) {
+	d, _ := u.root.Dims()
+	size := packedSize(d)
+	one, columns := make([]float64, size), mat.NewDense(size, size, nil) // vec W = columns·vec Ω
+	column := make([]float64, size)
+	for k := range one {
+		clear(one)
+		one[k] = 1
+		pack(column, congruent(u.root, unpack(d, one, 1)))
+		columns.SetCol(k, column)
 	}
+	l := mat.NewVecDense(size, nil)
+	l.MulVec(columns.T(), linear)
+	return congruent(columns.T(), precision), l
+}
+
+// givenDeviation returns the posterior of vec Ω given the relative sd of the deviation (see
+// [rules.drawCurvature]): its mean, the Cholesky root of its precision, and the log evidence up to
+// a constant. precision and linear are the likelihood.
+func (r *rules) givenDeviation(relative float64, precision *mat.SymDense, linear *mat.VecDense) (*mat.VecDense, *mat.TriDense, float64, bool) {
+	size, mean := packedSize(r.dim), typical*r.nominal
+	// The prior covariance of vec Ω is sd²I + along·vvᵀ. Here v is vec I, whose squared norm is the
+	// dimension.
+	sd, along := relative*mean, typicalSD*typicalSD*mean*mean
+	v := mat.NewVecDense(size, nil)
+	pack(v.RawVector().Data, scaledUnit(r.dim, 1))
+	square := float64(r.dim) / (sd * sd)
 	cut := along / (1 + along*square)
 	p := mat.NewSymDense(size, nil)
-	p.SymRankOne(precision, -cut, weighted)
-	for k, x := range inverse {
-		p.SetSym(k, k, p.At(k, k)+x)
+	p.SymRankOne(precision, -cut/(sd*sd*sd*sd), v)
+	for k := range size {
+		p.SetSym(k, k, p.At(k, k)+1/(sd*sd))
 	}
-	// The prior mean of vec W is mean·v. The prior precision times it is pull·D⁻¹v.
+	// The prior mean of vec Ω is mean·v. The prior precision times this vector is pull·v/sd².
 	pull := mean * (1 - cut*square)
 	right, centre := mat.NewVecDense(size, nil), mat.NewVecDense(size, nil)
-	right.AddScaledVec(linear, pull, weighted)
+	right.AddScaledVec(linear, pull/(sd*sd), v)
 	var c mat.Cholesky
 	if !c.Factorize(p) || c.SolveVecTo(centre, right) != nil {
 		return nil, nil, 0, false
 	}
 	root := new(mat.TriDense)
 	c.UTo(root)
-	prior := -logDet - math.Log1p(along*square) - mean*pull*square
+	prior := -2*float64(size)*math.Log(sd) - math.Log1p(along*square) - mean*pull*square
 	return centre, root, (prior - c.LogDet() + mat.Dot(right, centre)) / 2, true
 }
 

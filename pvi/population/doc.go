@@ -3,32 +3,39 @@
 // the server and every client compute the same posterior.
 //
 // Public units ([Units]) are coordinates in which a synthetic record has information I. Real
-// records may have much less, especially if the study's bounds are wide. So in the first round
-// clients vote for the information that they have about each coordinate. From then on a coordinate
-// is multiplied by the square root of the information per record that the votes show. In these
-// units a client of n records has an information of about nI. All vectors and matrices below are in
-// these units.
+// records may have much less, especially if the study's bounds are wide, or if values lie near one
+// bound: the coefficient and the intercept are then hard to tell apart. So in the first round
+// clients vote for the information that they have about each coordinate, and for the centre of its
+// regressor. From then on regressors are centred, and a coordinate is multiplied by the square root
+// of the information per record that the votes show. In these units a client of n records has an
+// information of about nI. All vectors and matrices below are in these units.
 //
 // # The votes
 //
-// Let Λ be a client's information at the prior mean, in public units. For each coordinate i the
-// client's vector has eight elements, the places 0 to 7. Place k means Λ_ii = n·4^-k. A client
-// whose Λ_ii lies between two places divides its vote linearly, in log Λ_ii, between these places.
-// A client whose Λ_ii lies beyond the first or last place votes for this place. The d votes are
-// multiplied by 1/√d, so that the client's vector has norm at most 1. All elements are at least
-// zero, so two such vectors differ by at most √2.
+// Let Λ be a client's information at the prior mean, in public units. The base b of a coordinate i
+// is the intercept in the same predictor ([Setting].Bases). The centre of i is
 //
-// The posterior distribution of each coordinate's place is computed from the noisy sum of votes.
-// The mean of this distribution determines the units. The prior of the curvature uses draws from
-// it: if noise hides the votes, the curvature may be much smaller than the units suggest, and q is
-// nearly the prior.
+//	c = Λ_ib/Λ_bb
+//
+// and the information about i once θ_b + cθ_i is known is λ = Λ_ii − Λ_ib²/Λ_bb. Without a base,
+// λ = Λ_ii. For each coordinate the client's vector has eight elements, the places 0 to 7. Place k
+// means λ = n·4^-k. A client whose λ lies between two places divides its vote linearly, in log λ,
+// between these places. A client whose λ lies beyond the first or last place votes for this place.
+// For each coordinate with a base there are nine more elements, whose places are centres from −√3
+// to √3. The n votes are multiplied by 1/√n, so that the client's vector has norm at most 1. All
+// elements are at least zero, so two such vectors differ by at most √2.
+//
+// The posterior distribution of each place is computed from the noisy sum of votes. The units
+// follow from its mean for a scale and from its median for a centre. The prior of the curvature
+// uses draws from it: if noise hides the votes, the curvature may be much smaller than the units
+// suggest, and q is nearly the prior.
 //
 // # The votes for modes
 //
 // The model of a [Setting] with an [Area] is far from quadratic, and its prior may be so wide that
 // the rounds would end before they have found the mode. Each client then also votes for the place
 // of the mode of its own records, in units of the prior sd. The first round costs .16 of the budget
-// instead of .08, and each of its two kinds of votes has half of this share. The votes for the
+// instead of .12, and each of its two kinds of votes has half of this share. The votes for the
 // scale then state the information at the client's own mode, which may be larger than that of
 // synthetic records. The votes for modes give a posterior distribution of each coordinate's place.
 // Its mean is the point of the second round, and its sd determines the clip. Later points are near

@@ -166,7 +166,7 @@ func (f *federation) run(t testing.TB, seed uint64) *State {
 // advance plays rounds first to last.
 func (f *federation) advance(t testing.TB, s *State, first, last int) *State {
 	var ok bool
-	vector, sum := make([]float64, Size(f.d)), make([]float64, Size(f.d))
+	vector, sum := make([]float64, Size(f.d, nil)), make([]float64, Size(f.d, nil))
 	for number := first; number <= last; number++ {
 		query := s.Query(number)
 		clear(sum)

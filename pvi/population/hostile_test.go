@@ -26,7 +26,7 @@ func TestHostileSums(t *testing.T) {
 			t.Fatal("the prior is not proper")
 		}
 		for number := 1; number <= rounds; number++ {
-			sum := make([]float64, Size(d))
+			sum := make([]float64, Size(d, nil))
 			size := math.Exp2(120*r.Float64() - 40)
 			for i := range sum {
 				sum[i] = size * (2*r.Float64() - 1)
@@ -44,7 +44,7 @@ func TestHostileSums(t *testing.T) {
 			if !special.Finite(q.Point) || !special.Finite(q.Curvature.RawSymmetric().Data) || !special.Finite([]float64{q.Clip, q.CurvatureClip}) || !(q.Clip > 0) || !(q.CurvatureClip > 0) {
 				t.Errorf("seed %d, round %d: the query is %+v", seed, number, q)
 			}
-			v := make([]float64, Size(d))
+			v := make([]float64, Size(d, nil))
 			g := make([]float64, d)
 			for i := range g {
 				g[i] = q.Clip * math.Exp(5*r.NormFloat64())

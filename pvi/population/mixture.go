@@ -8,6 +8,16 @@ type Mixture struct {
 	covariances []*mat.SymDense
 }
 
+// from returns the mixture in public units. m is in the given units.
+func (m *Mixture) from(units *Units) *Mixture {
+	out := new(Mixture)
+	for k, mean := range m.means {
+		out.means = append(out.means, units.From(mean))
+		out.covariances = append(out.covariances, units.Covariance(m.covariances[k]))
+	}
+	return out
+}
+
 // Mean returns the mean of the mixture.
 func (m *Mixture) Mean() []float64 {
 	mean := make([]float64, len(m.means[0]))

@@ -39,7 +39,7 @@ var modeSpreads = []float64{.2, .5, 1, 2, 4, 8}
 type Area struct{ Mean, SD []float64 }
 
 // SizeWithModes is [Size] for a study with an [Area].
-func SizeWithModes(d int) int { return max(Size(d), (places+modePlaces)*d) }
+func SizeWithModes(d int) int { return max(Size(d, nil), (places+modePlaces)*d) }
 
 // WeightsWithModes is [Weights] for a study with an [Area].
 func WeightsWithModes(rounds int) []float64 { return weights(rounds, modesVoting) }

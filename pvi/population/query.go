@@ -12,9 +12,11 @@ import (
 // shares has a₁ to a₅, the blocks' shares of the squared norm of a client's vector.
 var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15, .08, .03, .04}
 
-// Size returns the length of a client's vector for d coordinates. It is the same in all rounds, and
-// vectors end with zeros where a round needs fewer numbers.
-func Size(d int) int { return max(d+2*packedSize(d)+2, places*d) }
+// Size returns the length of a client's vector for d coordinates with the given bases. The length
+// is the same in all rounds. A vector ends with zeros in a round that needs fewer numbers.
+func Size(d int, bases []int) int {
+	return max(d+2*packedSize(d)+2, places*d+centrePlaces*centred(bases))
+}
 
 // A Query holds the public numbers of a round from which a client computes its vector.
 type Query struct {
@@ -24,13 +26,13 @@ type Query struct {
 	CurvatureClip float64       // clip K of W − Ā, where W is the client's curvature
 	Kappa         float64       // constant κ of the package documentation; infinite if q is for all records in one place
 
-	// Factors converts points from public units to the units of Clip, Curvature and CurvatureClip,
-	// coordinate by coordinate. It is nil if all factors are 1.
-	Factors []float64
+	// Units converts public units to the units of Clip, Curvature and CurvatureClip.
+	Units *Units
 
 	// Votes is the nominal number n of records of a client in the first round, whose vector has
 	// votes. In later rounds it is 0.
 	Votes float64
+	Bases []int // see [Setting].Bases
 
 	// Area is the region for votes on modes in the first round, or nil.
 	Area *Area
@@ -52,7 +54,7 @@ func (q *Query) Vector(dst, gradient []float64, information *mat.SymDense) {
 	if q.Votes > 0 {
 		q.vote(dst, information)
 	} else {
-		q.write(dst, divided(gradient, q.Factors), dividedTwice(information, q.Factors))
+		q.write(dst, q.Units.Gradient(gradient), q.Units.Information(information))
 	}
 	if !special.Finite(dst) || !special.Finite(gradient) || !special.Finite(information.RawSymmetric().Data) {
 		clear(dst)

@@ -25,7 +25,7 @@ func randomQuery(rng *rand.Rand) (*Query, func() ([]float64, *mat.SymDense)) {
 		s.SymOuterK(scale, normalMatrix(rng, d))
 		return s
 	}
-	q := &Query{Point: make([]float64, d), Clip: size(), Curvature: matrix(size()), CurvatureClip: size(), Kappa: size()}
+	q := &Query{Point: make([]float64, d), Clip: size(), Curvature: matrix(size()), CurvatureClip: size(), Kappa: size(), Units: public(d)}
 	if rng.IntN(4) == 0 {
 		q.Kappa = math.Inf(1)
 	}
@@ -46,7 +46,7 @@ func TestVectorsHaveNormAtMostOne(t *testing.T) {
 		var vectors [2][]float64
 		for k := range vectors {
 			g, information := client()
-			vectors[k] = make([]float64, Size(len(g)))
+			vectors[k] = make([]float64, Size(len(g), nil))
 			q.Vector(vectors[k], g, information)
 			largest = math.Max(largest, floats.Norm(vectors[k], 2))
 		}
@@ -68,10 +68,10 @@ func TestDistanceIsReached(t *testing.T) {
 		t.Errorf("two vectors may differ by %.4f, want at most 1.91", most)
 	}
 	const d = 2
-	q := &Query{Point: make([]float64, d), Clip: 1, Curvature: scaledUnit(d, 10), CurvatureClip: 1, Kappa: math.Inf(1)}
+	q := &Query{Point: make([]float64, d), Clip: 1, Curvature: scaledUnit(d, 10), CurvatureClip: 1, Kappa: math.Inf(1), Units: public(d)}
 	rng := rand.New(rand.NewPCG(3, 4))
 	var farthest float64
-	a, b := make([]float64, Size(d)), make([]float64, Size(d))
+	a, b := make([]float64, Size(d, nil)), make([]float64, Size(d, nil))
 	for range 20_000 {
 		q.Vector(a, []float64{2 * rng.NormFloat64(), 2 * rng.NormFloat64()}, scaledUnit(d, 100*rng.Float64()))
 		q.Vector(b, []float64{2 * rng.NormFloat64(), 2 * rng.NormFloat64()}, scaledUnit(d, 0))
@@ -86,7 +86,7 @@ func TestDistanceIsReached(t *testing.T) {
 
 func TestVectorOfNumbersThatAreNotFinite(t *testing.T) {
 	const d = 2
-	q := &Query{Point: make([]float64, d), Clip: 1, Curvature: scaledUnit(d, 1), CurvatureClip: 1, Kappa: 3}
+	q := &Query{Point: make([]float64, d), Clip: 1, Curvature: scaledUnit(d, 1), CurvatureClip: 1, Kappa: 3, Units: public(d)}
 	for name, client := range map[string]struct{ gradient, information []float64 }{
 		"gradient NaN":             {[]float64{1, math.NaN()}, []float64{1, 0, 0, 1}},
 		"gradient infinite":        {[]float64{1, math.Inf(1)}, []float64{1, 0, 0, 1}},

@@ -30,6 +30,11 @@ type Setting struct {
 	// [rules.chooseClips]).
 	Skewed bool
 
+	// Bases has the base of each coordinate: the index of the intercept in the same predictor, which
+	// is lower, or −1 for an intercept and where there is none. Clients vote for the centre of a
+	// coordinate that has a base. Bases is nil if no coordinate has one.
+	Bases []int
+
 	// Area is the region in which clients vote for the places of their modes. It is nil without
 	// such votes.
 	Area *Area
@@ -39,7 +44,7 @@ type Setting struct {
 
 const (
 	growth = 1.3 // growth of a round's squared weight from the one before, from round 3 on
-	voting = .08 // share of the round of votes in the sum of squared weights
+	voting = .12 // share of the round of votes in the sum of squared weights
 )
 
 // Weights returns the weight w_t of each round, by which a client multiplies its vector of norm at
@@ -95,7 +100,7 @@ type rules struct {
 
 	covariance *mat.SymDense // prior covariance
 	beginning  *beginning    // nil unless votes for modes were counted
-	scales     []scale       // draws of the scale, in the units of the state; all 1 before the votes are counted
+	shapes     []*Units      // draws of the shape, in the units of the state; the identity before the votes are counted
 
 	// early and late are the clips of gradients in the two halves of the rounds, in units of the
 	// root mean square norm. two is true if they differ.
@@ -107,8 +112,7 @@ type rules struct {
 
 func newRules(s *Setting) (*rules, bool) {
 	d := len(s.Mean)
-	r := &rules{Setting: s, dim: d, kappa: s.Records, nominal: s.Records / 2, scales: []scale{make(scale, d)}}
-	floats.AddConst(1, r.scales[0])
+	r := &rules{Setting: s, dim: d, kappa: s.Records, nominal: s.Records / 2, shapes: []*Units{public(d)}}
 	if s.Pooled {
 		r.kappa, r.nominal = math.Inf(1), s.Records
 	}
@@ -193,9 +197,13 @@ func (s *source) fill(dst []float64) {
 
 // choose returns index i with probability weights[i].
 func (s *source) choose(weights []float64) int {
-	left := special.Phi(s.next())
+	return pick(weights, special.Phi(s.next()))
+}
+
+// pick returns the first index at which the cumulative sum of the weights exceeds u, or the last.
+func pick(weights []float64, u float64) int {
 	for i, w := range weights {
-		if left -= w; left < 0 {
+		if u -= w; u < 0 {
 			return i
 		}
 	}

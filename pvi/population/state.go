@@ -19,9 +19,9 @@ type State struct {
 	query  *Query
 	late   bool // whether the query has the late clip ([rules.late])
 
-	// factors converts points from public units to the state's units, coordinate by coordinate. It
-	// is nil before the votes are counted. All other fields are in the state's units.
-	factors []float64
+	// units converts public units to the state's units, which differ from public units once the
+	// votes are counted. All other fields are in the state's units.
+	units *Units
 
 	posterior *Mixture // q
 	// between has draws of the covariance of θ between clients. Eigenvalues may be negative,
@@ -41,7 +41,7 @@ func New(s *Setting) (*State, bool) {
 		return nil, false
 	}
 	return &State{
-		rules: r, query: r.first(), slope: Estimate{Mean: 1},
+		rules: r, units: public(r.dim), query: r.first(), slope: Estimate{Mean: 1},
 		posterior: &Mixture{[][]float64{s.Mean}, []*mat.SymDense{r.covariance}},
 	}, true
 }
@@ -50,14 +50,14 @@ func New(s *Setting) (*State, bool) {
 func (s *State) Query(number int) *Query {
 	q := *s.query
 	if number == 1 {
-		q = Query{Point: s.rules.Mean, Votes: s.rules.Records, Area: s.rules.Area}
+		q = Query{Point: s.rules.Mean, Votes: s.rules.Records, Bases: s.rules.Bases, Area: s.rules.Area}
 	}
-	q.Point, q.Factors = divided(q.Point, s.factors), s.factors
+	q.Point, q.Units = s.units.From(q.Point), s.units
 	return &q
 }
 
 // Posterior returns q in public units.
-func (s *State) Posterior() *Mixture { return s.posterior.divided(s.factors) }
+func (s *State) Posterior() *Mixture { return s.posterior.from(s.units) }
 
 // Signal returns S = Mμ/√d for M clients and d coordinates, a ratio of signal to noise. μ is the
 // Gaussian-DP parameter of all vectors that a client sends after the first round, with the noise of
@@ -79,7 +79,7 @@ func (s *State) Spread(p float64) float64 {
 // SpreadAlong returns the p-quantile of the posterior of the sd of xᵀθ between clients, for x in
 // public units. It returns 0 before the second round has ended.
 func (s *State) SpreadAlong(x []float64, p float64) float64 {
-	v := mat.NewVecDense(len(x), divided(x, s.factors))
+	v := mat.NewVecDense(len(x), s.units.Gradient(x))
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
 }
 
@@ -106,7 +106,7 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	}
 	r := s.rules
 	now := s.open(number, answers, sum)
-	next := &State{rules: r, factors: s.factors, rounds: append(slices.Clip(s.rounds), now)}
+	next := &State{rules: r, units: s.units, rounds: append(slices.Clip(s.rounds), now)}
 	n := draws
 	if number == len(r.Weights) {
 		n = lastDraws
@@ -141,22 +141,19 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 // count returns the state after the votes, which determine its units.
 func (s *State) count(answers int, sum []float64) (*State, bool) {
 	setting := *s.rules.Setting
-	scales, factors := s.rules.drawScales(answers, sum)
-	for i, x := range factors {
-		factors[i] = math.Sqrt(x)
+	units, shapes := s.rules.drawShapes(answers, sum)
+	if units == nil {
+		return nil, false
 	}
-	setting.Mean = slices.Clone(setting.Mean)
-	floats.Mul(setting.Mean, factors)
-	setting.Precision = dividedTwice(setting.Precision, factors)
+	setting.Mean, setting.Precision = units.To(setting.Mean), units.Information(setting.Precision)
 	next, ok := New(&setting)
 	if !ok {
 		return nil, false
 	}
-	next.factors, next.rules.scales = factors, scales
+	next.units, next.rules.shapes = units, shapes
 	if s.rules.Area != nil {
 		b := s.rules.begin(answers, sum)
-		floats.Mul(b.mean, factors)
-		floats.Mul(b.sd, factors)
+		b.mean, b.sd = units.To(b.mean), units.sds(b.sd)
 		next.rules.beginning = b
 		next.query = next.rules.first()
 	}

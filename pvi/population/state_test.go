@@ -85,7 +85,7 @@ func TestVoidRounds(t *testing.T) {
 	f := linear(federation{d: 2, clients: 100, epsilon: 4})
 	f.draw(4)
 	s, _ := New(f.setting(4))
-	sum := make([]float64, Size(2))
+	sum := make([]float64, Size(2, nil))
 	for number := 1; number <= 10; number++ {
 		if number == 5 { // the last one before the late clip is void
 			continue

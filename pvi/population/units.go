@@ -2,6 +2,7 @@ package population
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -20,12 +21,29 @@ func NewUnits(information mat.Symmetric) (*Units, error) {
 	if !c.Factorize(information) {
 		return nil, errors.New("the information of made-up records is not positive definite")
 	}
-	var lower, inverse mat.TriDense
-	c.LTo(&lower)
-	if err := inverse.InverseTri(&lower); err != nil {
+	lower := new(mat.TriDense)
+	c.LTo(lower)
+	units := unitsOf(lower)
+	if units == nil {
 		return nil, errors.New("the information of made-up records is singular to working accuracy")
 	}
-	return &Units{mat.DenseCopyOf(&lower), mat.DenseCopyOf(&inverse)}, nil
+	return units, nil
+}
+
+// unitsOf returns the units with the root R, a lower triangular matrix, or nil if R is singular to
+// working accuracy.
+func unitsOf(lower *mat.TriDense) *Units {
+	var inverse mat.TriDense
+	if inverse.InverseTri(lower) != nil {
+		return nil
+	}
+	return &Units{mat.DenseCopyOf(lower), mat.DenseCopyOf(&inverse)}
+}
+
+// public returns the units of d coordinates that are public units themselves.
+func public(d int) *Units {
+	unit := mat.DenseCopyOf(scaledUnit(d, 1))
+	return &Units{unit, unit}
 }
 
 // To converts a point θ to public units θ̃.
@@ -42,6 +60,26 @@ func (u *Units) Information(of mat.Symmetric) *mat.SymDense { return congruent(u
 
 // Covariance converts a covariance in public units to a covariance in θ.
 func (u *Units) Covariance(of mat.Symmetric) *mat.SymDense { return congruent(u.inverse.T(), of) }
+
+// in returns the units that convert from the given units to u.
+func (u *Units) in(given *Units) *Units {
+	out := &Units{new(mat.Dense), new(mat.Dense)}
+	out.root.Mul(given.inverse, u.root)
+	out.inverse.Mul(u.inverse, given.root)
+	return out
+}
+
+// sds returns the sds of the coordinates of a point θ̃, if those of θ are independent and have the
+// given sds.
+func (u *Units) sds(theta []float64) []float64 {
+	out := make([]float64, len(theta))
+	for i := range out {
+		for j, sd := range theta {
+			out[i] = math.Hypot(out[i], u.root.At(j, i)*sd)
+		}
+	}
+	return out
+}
 
 // times returns Ax.
 func times(a mat.Matrix, x []float64) []float64 {

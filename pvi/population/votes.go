@@ -2,6 +2,7 @@ package population
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -14,25 +15,63 @@ const (
 	places = 8
 	base   = 4.
 
-	// finer is the number of grid steps between places, for the posterior of a coordinate's place.
+	// A client also votes for the centre of each coordinate that has a base. The possible centres
+	// are equally spaced from −reach to reach. Uniform regressors of synthetic records lie between
+	// −√3 and √3.
+	centrePlaces = 9
+	reach        = 1.7320508075688772 // √3
+	centreStep   = 2 * reach / (centrePlaces - 1)
+
+	// finer is the number of grid steps between places, for the posterior of a place.
 	finer = 8
 	// unalike is the sd of the error in the mean votes because clients differ.
 	unalike = .1
 )
 
-// expected lists the possible prior means of a coordinate's place.
-var expected = []float64{.5, 1, 2, 4}
+// These are the possible prior means of the distance of a place from that of synthetic records. The
+// smallest one is for columns whose bounds lie around the mean of their values.
+var scaleDistances, centreDistances = []float64{.5, 1, 2, 4}, []float64{.05, .5, 1, 2, 4}
 
-// vote writes a client's votes to dst, an element for each coordinate and place. A vote between two
-// places is divided linearly. The elements of a coordinate have norm at most 1/√d, so all votes
-// have norm at most 1.
+// vote writes a client's votes to dst: an element for each coordinate and place, and then one for
+// each centre of a coordinate and place. A vote between two places is divided linearly. Each of the
+// n votes has norm at most 1/√n, so all votes have norm at most 1.
 func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	d := information.SymmetricDim()
+	size := 1 / math.Sqrt(float64(d+centred(q.Bases)))
+	centres := dst[places*d:]
 	for i := range d {
+		own := information.At(i, i)
+		if b := baseOf(q.Bases, i); b >= 0 {
+			centre := 0.
+			if of := information.At(b, b); of != 0 {
+				centre = information.At(i, b) / of
+			}
+			own = math.Max(own-centre*information.At(i, b), 0)
+			divide(centres[:centrePlaces], within((centre+reach)/centreStep, 0, centrePlaces-1), size)
+			centres = centres[centrePlaces:]
+		}
 		// A client without information about a coordinate votes for the last place.
-		at := within(q.Area.first()-math.Log(information.At(i, i)/q.Votes)/math.Log(base), 0, places-1)
-		divide(dst[i*places:(i+1)*places], at, 1/math.Sqrt(float64(d)))
+		at := within(q.Area.first()-math.Log(own/q.Votes)/math.Log(base), 0, places-1)
+		divide(dst[i*places:(i+1)*places], at, size)
 	}
+}
+
+// baseOf returns the base of coordinate i, or −1.
+func baseOf(bases []int, i int) int {
+	if bases == nil {
+		return -1
+	}
+	return bases[i]
+}
+
+// centred returns the number of coordinates that have a base.
+func centred(bases []int) (n int) {
+	for _, b := range bases {
+		if b >= 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // divide divides a vote of the given size linearly between two places. For NaN it writes a NaN.
@@ -45,78 +84,76 @@ func divide(dst []float64, position, size float64) {
 	dst[low], dst[low+1] = size*(1-(position-float64(low))), size*(position-float64(low))
 }
 
-// A scale is a typical client's information in each coordinate, relative to synthetic records.
-type scale []float64
-
-// drawScales returns the posterior of the [scale] given sum, the opened sum of votes. mean holds
-// its geometric mean in each coordinate, and draws are divided by mean.
-//
-// A coordinate's place is the vote of a typical client. Its prior is exponential, because a bound
-// is more likely to be slightly too wide than much too wide. All coordinates have the same prior
-// mean, one of expected with equal probabilities. The model for the mean vote is the vote of one
-// client at the coordinate's place, plus noise, plus an error because clients differ.
-func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scale) {
-	clients := r.Weights[0] * float64(answers)
-	size, first := math.Sqrt(float64(r.dim))/clients, r.Area.first()
-	if r.Area != nil {
-		size *= math.Sqrt2
-	}
-	sd := math.Hypot(size*r.Noise*math.Sqrt(float64(answers)), unalike)
-	at := make([]float64, (places-1)*finer+1)
-	likelihood := make([][]float64, r.dim)
-	votes := make([]float64, places)
-	for i := range likelihood {
-		likelihood[i] = make([]float64, len(at))
-		for k := range at {
-			at[k] = float64(k) / finer
-			clear(votes)
-			divide(votes, at[k], 1)
-			for p, v := range votes {
-				gap := sum[i*places+p]*size - v
-				likelihood[i][k] -= gap * gap / (2 * sd * sd)
-			}
-		}
-	}
-	// given[e][i] is the posterior of the place of coordinate i if the prior mean is expected[e].
-	given, evidence := make([][][]float64, len(expected)), make([]float64, len(expected))
-	for e, m := range expected {
-		given[e] = make([][]float64, r.dim)
-		for i, l := range likelihood {
-			logs := make([]float64, len(at))
-			for k := range logs {
-				logs[k] = l[k] - math.Abs(at[k]-first)/m
-			}
-			evidence[e] += floats.LogSumExp(logs) - math.Log(m)
-			given[e][i] = proportions(logs)
-		}
-	}
-	weights := proportions(evidence)
-	mean = make(scale, r.dim)
-	for e, w := range weights {
-		for i := range mean {
-			for k, p := range given[e][i] {
-				mean[i] += w * p * at[k]
-			}
-		}
-	}
-	n := r.scaleDraws()
-	from := r.normals(1, n*(r.dim+1))
-	for range n {
-		e, s := from.choose(weights), make(scale, r.dim)
-		for i := range s {
-			s[i] = math.Pow(base, mean[i]-at[from.choose(given[e][i])])
-		}
-		draws = append(draws, s)
-	}
-	for i, x := range mean {
-		mean[i] = math.Pow(base, first-x)
-	}
-	return draws, mean
+// A ballot is the posterior of the places of votes of one kind.
+type ballot struct {
+	at      []float64     // grid of places
+	given   [][][]float64 // given[e][i] is the posterior of the place of vote i, given prior mean e
+	weights []float64     // posterior of e
 }
 
-// scaleDraws returns the number of draws of the scale, from 1 to 60. The time of each is
-// proportional to the sixth power of the dimension.
-func (r *rules) scaleDraws() int {
-	size := float64(packedSize(r.dim))
-	return int(within(2e7/(size*size*size), 1, 60))
+// count returns the posterior of the places of n votes, given the opened sum of the votes. size
+// times an element of the sum is a mean vote with an error of the given sd.
+//
+// The prior of a place is exponential around first, because a bound is more likely to be slightly
+// wrong than very wrong. The prior mean of the distance is the same for all votes, one of distances
+// with equal probabilities. The model for the mean vote is the vote of one client at the place,
+// plus the error.
+func count(sum []float64, n, places int, first float64, distances []float64, size, sd float64) *ballot {
+	b := &ballot{at: make([]float64, (places-1)*finer+1)}
+	for k := range b.at {
+		b.at[k] = float64(k) / finer
+	}
+	likelihood := make([][]float64, n)
+	for i := range likelihood {
+		likelihood[i] = b.likelihood(sum[i*places:(i+1)*places], size, sd)
+	}
+	evidence, prior := make([]float64, len(distances)), make([]float64, len(b.at))
+	b.given = make([][][]float64, len(distances))
+	for e, m := range distances {
+		for k, x := range b.at {
+			prior[k] = -math.Abs(x-first) / m
+		}
+		floats.AddConst(-floats.LogSumExp(prior), prior)
+		for _, l := range likelihood {
+			logs := slices.Clone(l)
+			floats.Add(logs, prior)
+			evidence[e] += floats.LogSumExp(logs)
+			b.given[e] = append(b.given[e], proportions(logs))
+		}
+	}
+	b.weights = proportions(evidence)
+	return b
+}
+
+// likelihood returns the log likelihood of a place, on the grid (see [count]).
+func (b *ballot) likelihood(sum []float64, size, sd float64) []float64 {
+	logs, votes := make([]float64, len(b.at)), make([]float64, len(sum))
+	for k, at := range b.at {
+		clear(votes)
+		divide(votes, at, 1)
+		for p, v := range votes {
+			gap := sum[p]*size - v
+			logs[k] -= gap * gap / (2 * sd * sd)
+		}
+	}
+	return logs
+}
+
+// of returns the posterior of the place of vote i, on the grid.
+func (b *ballot) of(i int) []float64 {
+	all := make([]float64, len(b.at))
+	for e, w := range b.weights {
+		floats.AddScaled(all, w, b.given[e][i])
+	}
+	return all
+}
+
+// draw returns a draw of all places.
+func (b *ballot) draw(from *source) []float64 {
+	e := from.choose(b.weights)
+	all := make([]float64, len(b.given[e]))
+	for i, p := range b.given[e] {
+		all[i] = b.at[from.choose(p)]
+	}
+	return all
 }

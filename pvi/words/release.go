@@ -61,12 +61,12 @@ func sent(p *pvi.Protocol) []string {
 	switch st.Privacy.Unit {
 	case study.Client:
 		if in.Solver == study.Scoring {
-			votes := ""
+			votes := "for each regressor, about where its values lie"
 			if st.Model.Formula != nil {
-				votes = " In the first round it sends votes instead: for each parameter, how much information its records have about it, and its estimate in a fit of these records alone."
+				votes = "its estimate in a fit of these records alone"
 			}
 			return []string{
-				fmt.Sprintf("%s times: %s, scaled together to norm %s or less, with Gaussian noise that in a sum has sd %s. They are the gradient and the curvature of all its records at a published point, the products of the gradient's elements, and two numbers that say how much was clipped.%s",
+				fmt.Sprintf("%s times: %s, scaled together to norm %s or less, with Gaussian noise that in a sum has sd %s. They are the gradient and the curvature of all its records at a published point, the products of the gradient's elements, and two numbers that say how much was clipped. In the first round it sends votes instead: for each parameter, how much information its records have about it, and %s.",
 					capital(p.Releases()), Plural(p.MessageSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier), votes),
 			}
 		}

@@ -461,15 +461,13 @@ func clientNorms(_ context.Context, t task) (Check, error) {
 	for k := range clients {
 		q := &population.Query{
 			Point: make([]float64, dim), Clip: size(), Curvature: randomInformation(r, dim, size()), CurvatureClip: size(), Kappa: size(),
+			Units: randomUnits(r, dim),
 		}
 		if r.IntN(3) == 0 {
 			q.Kappa = math.Inf(1)
 		}
-		if r.IntN(2) == 0 {
-			q.Factors = []float64{size(), size(), size()}
-		}
 		if r.IntN(3) == 0 {
-			q.Votes = size()
+			q.Votes, q.Bases = size(), []int{-1, 0, 0}
 		}
 		gradient, information := []float64{size() * r.NormFloat64(), size() * r.NormFloat64(), size() * r.NormFloat64()}, randomInformation(r, dim, size())
 		if r.IntN(4) == 0 {
@@ -485,6 +483,19 @@ func clientNorms(_ context.Context, t task) (Check, error) {
 		longest = max(longest, length)
 	}
 	return certain(true, "no vector of %d clients is longer than %.6f", clients, longest), nil
+}
+
+// randomUnits returns units of widely differing coordinates.
+func randomUnits(r *rand.Rand, dim int) *population.Units {
+	for {
+		information := mat.NewDiagDense(dim, nil)
+		for i := range dim {
+			information.SetDiag(i, math.Exp(10*r.NormFloat64()))
+		}
+		if units, err := population.NewUnits(information); err == nil { // else singular to working accuracy
+			return units
+		}
+	}
 }
 
 // randomInformation returns a random positive semidefinite matrix.

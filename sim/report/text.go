@@ -216,12 +216,12 @@ func Statement(w io.Writer, r *sim.Result) error {
 		return err
 	case study.Client:
 		if p.Scores {
-			mode := ""
+			votes := " and about where the values of each regressor lie"
 			if p.Modes {
-				mode = " with votes for the location of the mode of its records"
+				votes = " with votes for the location of the mode of its records"
 			}
 			b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released once how much information its records have about each coefficient%s, and %s its gradient and its curvature, each time scaled to norm %s or less. Only sums over the study's minimum of clients or more can be opened; their noise has sd %s.",
-				everyOne(r.Clients), mode, times(p.Releases-1), number(p.Clip), number(p.Clip*p.NoiseMultiplier))))
+				everyOne(r.Clients), votes, times(p.Releases-1), number(p.Clip), number(p.Clip*p.NoiseMultiplier))))
 			break
 		}
 		b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more can be opened; their noise has %s times the clip as standard deviation.",

@@ -91,7 +91,7 @@ var scoringFaults = []fault{
 		floats.Scale(math.Max(ratio, 1), b.curvature)`),
 	}},
 	{"client-votes-unscaled", "a vote of norm 1 for every coordinate", []edit{
-		after("pvi/population/votes.go", "client-votes-unscaled", "\t\tdivide(dst[i*places:(i+1)*places], at, 1/math.Sqrt(float64(d)))\n", `
+		after("pvi/population/votes.go", "client-votes-unscaled", "\t\tdivide(dst[i*places:(i+1)*places], at, size)\n", `
 		divide(dst[i*places:(i+1)*places], at, 1)`),
 	}},
 	{"client-modes-unscaled", "votes for modes of norm 1 beside those for scales", []edit{

@@ -10,6 +10,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/internal/guard"
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/population"
 	"fedpvi/pvi/shard"
@@ -25,6 +26,7 @@ type Method struct {
 	*method.Sums
 	model   model
 	units   *population.Units
+	bases   []int     // [population.Setting].Bases
 	weights []float64 // factor w_t of each round's vectors
 
 	start func() *population.State
@@ -41,7 +43,8 @@ func New(s *method.Setting) (method.Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, weights := population.Size(s.Model.Dim()), population.Weights(s.Study.Inference.Rounds)
+	bases := basesOf(s.Model)
+	size, weights := population.Size(s.Model.Dim(), bases), population.Weights(s.Study.Inference.Rounds)
 	if model.begins() {
 		size, weights = population.SizeWithModes(s.Model.Dim()), population.WeightsWithModes(s.Study.Inference.Rounds)
 	}
@@ -57,7 +60,7 @@ func New(s *method.Setting) (method.Draft, error) {
 		if err != nil {
 			return nil, err
 		}
-		m := &Method{Sums: sums, model: model, units: units, weights: weights}
+		m := &Method{Sums: sums, model: model, units: units, bases: bases, weights: weights}
 		m.start = sync.OnceValue(m.newState)
 		return m, nil
 	}, nil
@@ -91,6 +94,28 @@ func newUnits(s *method.Setting, m model) (*population.Units, error) {
 	return units, nil
 }
 
+// basesOf returns the bases of the coordinates of a regression ([population.Setting]): the base of a
+// coefficient is the intercept of the same predictor. It returns nil if there is no intercept.
+func basesOf(m *fit.Model) []int {
+	if m.General() || m.Width() == 0 {
+		return nil
+	}
+	for c := range m.Study.Coefficients() {
+		if c.Name != study.Intercept {
+			return nil
+		}
+		break
+	}
+	bases := make([]int, m.Dim())
+	for i := range bases {
+		bases[i] = -1
+		if i < m.Width()*m.Locations() && i%m.Width() > 0 {
+			bases[i] = i - i%m.Width()
+		}
+	}
+	return bases
+}
+
 // newState returns the state before the first round, with a normal prior that has the moments of
 // the study's.
 func (m *Method) newState() *population.State {
@@ -99,7 +124,7 @@ func (m *Method) newState() *population.State {
 	state, ok := population.New(&population.Setting{
 		Mean: m.units.To(prior.mean), Precision: m.units.Information(prior.precision),
 		Records: float64(m.Study.Federation.NominalRecords), Clients: m.Clients, Weights: m.weights, Noise: m.Noise().SD,
-		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Area: m.area(), Digest: m.Digest,
+		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Bases: m.bases, Area: m.area(), Digest: m.Digest,
 	})
 	if !ok {
 		// unreachable: the prior of every coordinate is proper
