@@ -3,6 +3,7 @@ package report
 import (
 	"strings"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -46,6 +47,17 @@ func fold(s string, style text.Style, width vg.Length) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// NominalX gives the horizontal axis of a panel of the given width one place for each name, and breaks
+// the names so that they do not run into each other.
+func NominalX(p *plot.Plot, names []string, width vg.Length) {
+	const axis = 60 // width of the vertical axis and the margins
+	folded := make([]string, len(names))
+	for i, name := range names {
+		folded[i] = fold(name, p.X.Tick.Label, (width-axis)/vg.Length(len(names))-margin)
+	}
+	p.NominalX(folded...)
 }
 
 // shorten returns a text without its middle if it is wider than width. Names of coefficients often

@@ -80,6 +80,9 @@ func TestNoTextIsCut(t *testing.T) {
 		"checks":    func() (Figure, error) { return Checks(checks, "1000000 held-out records") },
 		"tables":    func() (Figure, error) { return Tables(tables) },
 		"audit":     func() (Figure, error) { return AuditCurves(attacks) },
+		"no unit": func() (Figure, error) {
+			return Intervals(&sim.Result{NonPrivate: make([]sim.Marginal, 1), Posterior: []sim.Marginal{{Name: "shape"}}})
+		},
 		"title": func() (Figure, error) {
 			return Figure{Panels: []*plot.Plot{NewPanel(note, "x", "y")}, Width: vg.Points(480), Height: vg.Points(320)}, nil
 		},
@@ -95,8 +98,31 @@ func TestNoTextIsCut(t *testing.T) {
 		if cut := outside(t, string(svg)); cut != nil {
 			t.Errorf("%s: these texts reach beyond the edge: %q", name, cut)
 		}
+		if strings.Contains(string(svg), ", </text>") || strings.Contains(string(svg), ",</text>") {
+			t.Errorf("%s: a text ends with a comma:\n%s", name, svg)
+		}
 		if name == "posterior" && !strings.Contains(string(svg), ">A short note.<") {
 			t.Errorf("the figure lacks the notes:\n%s", svg)
+		}
+	}
+}
+
+// Names below the horizontal axis must not run into each other.
+func TestNamesBelowTheAxisAreApart(t *testing.T) {
+	const width = 480
+	names := []string{"published steps with equal ε", "tied sites and moments of them", "exact factors, once for all rounds", "x", "steps of one size, averaged"}
+	p := NewPanel("", "", "")
+	NominalX(p, names, width)
+	at, ok := p.X.Tick.Marker.(plot.ConstantTicks)
+	if !ok || len(at) != len(names) {
+		t.Fatalf("the axis has the ticks %v", p.X.Tick.Marker)
+	}
+	for i, tick := range at {
+		if got := p.X.Tick.Label.Width(tick.Label); got > width/vg.Length(len(names)) {
+			t.Errorf("the name %q is %v wide", tick.Label, got)
+		}
+		if strings.ReplaceAll(tick.Label, "\n", " ") != names[i] {
+			t.Errorf("%q became %q", names[i], tick.Label)
 		}
 	}
 }

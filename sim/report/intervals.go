@@ -62,6 +62,9 @@ func intervalNames(r *sim.Result) (names []string) {
 
 // named returns the name and the unit of a coefficient, in two lines if one is not enough.
 func named(name, unit string) string {
+	if unit == "" {
+		return name
+	}
 	if line := name + ", " + unit; noteStyle().Width(line) <= labelWidth {
 		return line
 	}

@@ -16,6 +16,8 @@ import (
 	"fedpvi/sim/report"
 )
 
+const figureWidth vg.Length = 480
+
 // A figure is a plot under construction.
 type figure struct {
 	*plot.Plot
@@ -48,7 +50,7 @@ func (r *Results) plot(p Plot) error {
 		}
 	}
 	if f.nominal {
-		f.NominalX(names...)
+		report.NominalX(f.Plot, names, figureWidth)
 		f.X.Min, f.X.Max = -0.5, float64(len(names))-0.5
 	}
 	if err := f.addLines(r.lines(p)); err != nil {
@@ -70,7 +72,7 @@ func (f *figure) write(path string) error {
 	const plain, roomy, key = 320, 4, 13
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)
-	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: vg.Points(480), Height: height})
+	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: figureWidth, Height: height})
 }
 
 func (r *Results) legend(p Plot, all []series, nominal bool) string {
