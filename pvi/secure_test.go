@@ -10,8 +10,8 @@ import (
 
 const secureTarget = "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"
 
-// For M clients of which t may collude, h = 2·U_min − M − 1 ≥ max(1, t) and t ≤ U_min − 2 are
-// required. NewProtocol accepts exactly these U_min, and its error names the smallest.
+// For M clients of which t may collude, NewProtocol requires h = 2·U_min − M − 1 ≥ max(1, t) and t
+// ≤ U_min − 2. Its error names the smallest U_min.
 func TestSecureRules(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for m := 1; m <= 10; m++ {
@@ -37,7 +37,7 @@ func TestSecureRules(t *testing.T) {
 	}
 }
 
-// Least is the smallest number of clients that NewProtocol accepts, which the test finds by trial.
+// Least is the smallest number of clients that NewProtocol accepts.
 func TestLeastClients(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for _, aggregation := range []study.Aggregation{study.ByCoordinator, study.Secure} {
@@ -88,9 +88,8 @@ func TestSecureSumsAreSmall(t *testing.T) {
 	if most := 4 * p.Limit(); most <= 0 || most >= 1<<60 {
 		t.Errorf("sums are up to %d", most)
 	}
-	// The loop doubles the largest number of records of a client. For some of these numbers only
-	// secure aggregation is refused. For larger ones the study is refused in any case, because a
-	// sum could exceed 2^62.
+	// For some numbers of records only secure aggregation is refused. For larger ones any study is,
+	// because a sum could exceed 2^62.
 	refused := 0
 	for records := 1 << 20; records < 1<<31; records *= 2 {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-9\nclip = 60", "solver = \"dp-svi\"",

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// States of versions 1 to 3 are read. Others, and states that mix versions, are refused.
+// States of versions 1 to 3 are read. Others, and mixtures of versions, are refused.
 func TestServerStatesOfAllVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {

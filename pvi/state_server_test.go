@@ -128,8 +128,8 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
-	// The elements of change are below size in absolute value. size is 4 in lattice steps, or the
-	// largest allowed element if that is smaller.
+	// The elements of change are below size: 4 in lattice steps, or the largest allowed element if
+	// that is smaller.
 	size := min(p.messages.Limit(), int64(4)<<p.messages.Lattice.Exponent())
 	change := make([]int64, p.messages.Size)
 	for i := range change {

@@ -66,7 +66,7 @@ func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, pr
 		}
 		gradient := make([]float64, 4)
 		for k := range 2 {
-			gradient[k] = sum[k] - point[k] // the prior is N(0, 1), whose log density has gradient −point
+			gradient[k] = sum[k] - point[k] // log N(0, 1) has gradient −point
 			gradient[2+k] = sd[k]*epsilon[k]*sum[k] + 1 - sd[k]*sd[k]
 		}
 		step := first + (0.05-1)*first*float64(t-1)/float64(rounds-1)
@@ -191,7 +191,7 @@ func (c forgetful) Spent() method.Spent {
 	return method.Spent{Statistics: c.Client.Spent().Statistics - c.forgotten}
 }
 
-// A release that fails, here because the mechanism has no step left, is charged and not repeated.
+// A release that fails, because the mechanism has no step left, is charged and not repeated.
 func TestSummedReleaseThatFails(t *testing.T) {
 	p := summedProtocol(t, 3, 3, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 3 })
@@ -200,8 +200,8 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	s.client.Save(&used)
 	used.Spent.Statistics = 3 // the mechanism permits only three releases
 	check(t, s.client.Restore(&used))
-	// forgetful makes the site believe that three releases were not made. The site therefore asks
-	// its client for another release, and the mechanism refuses it.
+	// forgetful hides three releases from the site, which therefore asks its client for another
+	// one. The mechanism refuses it.
 	s.client = forgetful{s.client, 3}
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}

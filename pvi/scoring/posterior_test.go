@@ -44,7 +44,7 @@ type sampled struct {
 	Rhat      float64 // largest R̂ of a coordinate
 }
 
-// skewed lists the formulas whose posteriors are not close to normal, with the reasons.
+// skewed lists the formulas whose posteriors are far from normal, with the reasons.
 var skewed = map[string]string{
 	"slopes":                    "the spreads of intercepts and slopes of ten groups are skewed",
 	"curve":                     "the spread of five coefficients is skewed",
@@ -58,7 +58,7 @@ var skewed = map[string]string{
 	"monotonic":                 "the steps of a small effect are skewed",
 }
 
-// A pooling holds the pooled records of a formula of the bank, without privacy.
+// A pooling holds the pooled records of a formula, without privacy.
 type pooling struct {
 	model   *fit.Model
 	shard   *shard.Shard
@@ -66,7 +66,7 @@ type pooling struct {
 	data    []byte // values of the program's data block, as JSON
 }
 
-// pool draws records of a formula, rounded to six digits so that they are the same on all machines.
+// pool draws records of a formula, rounded to six digits, so that all machines have the same.
 func pool(t *testing.T, f formulas.Formula) *pooling {
 	t.Helper()
 	const n, seed = 500, 2
@@ -133,8 +133,8 @@ func (p *pooling) density(t *testing.T) func(theta []float64) float64 {
 	}
 }
 
-// weighted returns the moments of the posterior by importance sampling, from a multivariate t
-// distribution with the given moments and then from one with the moments of the weighted draws.
+// weighted returns the moments of the posterior by importance sampling. The second round draws from
+// a multivariate t distribution with the moments of the first.
 func (p *pooling) weighted(t *testing.T, mean []float64, cov *mat.SymDense) posterior {
 	t.Helper()
 	r, density := rand.New(rand.NewPCG(1, 2)), p.density(t)
@@ -189,10 +189,10 @@ func drawn(t *testing.T, r *rand.Rand, density func([]float64) float64, mean []f
 type gap struct {
 	mean      float64 // in sds
 	low, high float64 // ratio of sds
-	outside   string  // first coordinate outside of the bounds; "" if there is none
+	outside   string  // first coordinate outside of the bounds, or ""
 }
 
-// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds, and sds by 3 %, plus three
+// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds and sds by 3 %, plus three
 // standard errors.
 func gapOf(names []string, p posterior, stan sampled) gap {
 	g := gap{low: math.Inf(1)}
@@ -208,8 +208,7 @@ func gapOf(names []string, p posterior, stan sampled) gap {
 }
 
 // Without privacy, the fit of a formula has nearly the moments of a long run of Stan's sampler,
-// which bench/stan_posteriors.py stored. With FEDPVI_LONG the test compares all sampled formulas
-// and prints a table.
+// which bench/stan_posteriors.py stored. With FEDPVI_LONG the test compares all sampled formulas.
 func TestPosteriorsOfFormulas(t *testing.T) {
 	if *stanFolder != "" {
 		for _, f := range formulas.Sampled() {
@@ -243,7 +242,7 @@ func TestPosteriorsOfFormulas(t *testing.T) {
 }
 
 // compareWithStan compares the fit with Stan's moments. For a skewed posterior they must differ,
-// and moments by importance sampling must agree with Stan's.
+// and those of importance sampling must agree.
 func compareWithStan(t *testing.T, f formulas.Formula, p *pooling, stan sampled) {
 	if stan.Rhat > 1.01 {
 		t.Errorf("Stan's chains do not agree: R̂ is %.3f", stan.Rhat)

@@ -30,7 +30,7 @@ func TestVectorsOfProgramsAreClipped(t *testing.T) {
 			for _, seed := range []uint64{1} {
 				records := s.hostile(t, w.model.Study, r, n)
 				other := s.hostile(t, w.model.Study, r, n)
-				for i := range n / 2 { // the second half of the other file equals the first half of this file
+				for i := range n / 2 { // the second halves of the files differ
 					x, _ := records.Record(i)
 					y, _ := other.Record(n/2 + i)
 					copy(y, x)
@@ -79,8 +79,8 @@ func TestProgramRecordThatPanics(t *testing.T) {
 	}
 }
 
-// programMode returns the mode of the posterior of all records of a program, and the inverse
-// curvature there, by Newton's method with differences of gradients.
+// programMode returns the mode of the posterior of all records and the inverse curvature there, by
+// Newton's method.
 func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDense) {
 	t.Helper()
 	likelihood, d := w.gradient(t), w.model.Dim()
@@ -117,7 +117,7 @@ func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDe
 }
 
 // With almost no noise the posterior is near that of the pooled records. Its sds may be a little
-// larger, because they allow for the clips, most of all for scales.
+// larger, because they allow for the clips.
 func TestProgramsWithoutNoise(t *testing.T) {
 	for _, name := range some("logistic", "survival", "curve", "overdispersed") {
 		if name == "apart" || name == "intercepts" {
@@ -156,8 +156,8 @@ func TestProgramsInNothingButNoise(t *testing.T) {
 	}
 }
 
-// In the studies that have arrived, enough 90 % intervals contain the truth. With FEDPVI_LONG the
-// test plays every program 40 times.
+// In the studies that have arrived, enough 90 % intervals contain the truth. With FEDPVI_LONG every
+// program is played 40 times.
 func TestProgramsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")
@@ -174,7 +174,7 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 			w := programs[name].world(t, 2000, multiplier, 10_000+seed)
 			state := w.play(t, multiplier, 10_000+seed)
 			if !state.Arrived() {
-				astray++ // skip the posterior, because a note beside it states that its intervals may miss the truth
+				astray++ // a note beside it states that its intervals may miss the truth
 				continue
 			}
 			mean, cov := state.Posterior()
@@ -202,12 +202,12 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 }
 
 // With columns in years and metres, the posterior means differ from those of the pooled records by
-// about as much as the sds state.
+// about the stated sds.
 func TestRawUnits(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("40 studies of 10,000 records")
 	}
-	const seeds, records, multiplier = 40, 10_000, 3.73 // multiplier is the noise multiplier for ε = 1 at δ = 1e-5
+	const seeds, records, multiplier = 40, 10_000, 3.73 // the noise multiplier for ε = 1 at δ = 1e-5
 	var squares, coordinates, width float64
 	for seed := range uint64(seeds) {
 		w := programs["raw"].world(t, records, multiplier, 10_000+seed)
@@ -269,7 +269,7 @@ func TestUnitsOfAColumn(t *testing.T) {
 }
 
 // As a program and as a family, a regression has nearly the same posterior. A program also releases
-// margins of its outcome, and its curvature is a mean over eight outcomes of a record.
+// margins of its outcome, and its curvature averages over eight outcomes of a record.
 func TestProgramOfARegression(t *testing.T) {
 	twin := scripted{
 		columns: numericColumn("x0", -1, 1) + numericColumn("x1", -1, 1) + numericColumn("x2", -1, 1) + numericColumn("x3", -1, 1) +

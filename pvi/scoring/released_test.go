@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/scoring"
 )
 
-// releasedSum returns a random sum, in lattice steps, that could be released: a vector at most as
-// long as the records' clips together, plus noise.
+// releasedSum returns a random sum, in lattice steps: a vector at most as long as the records'
+// clips together, plus noise.
 func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float64) []int64 {
 	direction, squares := make([]float64, p.Size(round)), 0.0
 	for i := range direction {
@@ -28,8 +28,8 @@ func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float6
 	return sum
 }
 
-// After any sum that can be released, the posterior is proper, and each sd is more than .005 times
-// the prior sd. Both models have cut points, and one has groups.
+// After any sum, the posterior is proper, and each sd exceeds .005 times the prior sd. Both models
+// have cut points, and one has groups.
 func TestEveryReleaseHasAPosterior(t *testing.T) {
 	const records, clients, multiplier, rounds = 4000, 5, 3.73, 2
 	for _, name := range []string{"ordered-groups", "cumulative"} {

@@ -21,7 +21,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A world is a study with records that were drawn from its model with known parameters, the truth.
+// A world is a study whose records were drawn from its model with known parameters, the truth.
 type world struct {
 	*scoring.Problem
 	records *shard.Shard
@@ -43,7 +43,7 @@ func newWorld(t testing.TB, st *study.Study, clients int, multiplier float64, se
 	return w
 }
 
-// vectorsOf returns the vectors that the given records contribute to the query q.
+// vectorsOf returns the vectors that the records contribute to the query q.
 func vectorsOf(q *scoring.Query, records scoring.Records) (all [][]float64) {
 	c := q.Contributor(records)
 	for i := range records.Len() {
@@ -68,8 +68,8 @@ type setting struct {
 	scale   float64 // scale of the regressors, whose bounds are ±1
 	shared  float64 // correlation of the regressors
 
-	// groups is a group term such as "1 + x2 | g", or empty. If it is not empty, neither g nor the
-	// last numeric column is a regressor. levels is the number of groups.
+	// groups is a group term such as "1 + x2 | g", or empty. If it is set, g and the last numeric
+	// column are no regressors. levels counts the groups.
 	groups string
 	levels int
 
@@ -169,7 +169,7 @@ func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change f
 
 const step = 0x1p-20
 
-// play runs all rounds with all records in one place and with the given noise multiplier.
+// play runs all rounds with all records in one place.
 func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.State {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -205,7 +205,7 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 }
 
 // pooled returns the mode of the posterior of all records without privacy, and the inverse
-// curvature there, by Fisher scoring and then Newton's method.
+// curvature there.
 func (w *world) pooled(t testing.TB) ([]float64, *mat.SymDense) {
 	t.Helper()
 	m, d := w.model, w.model.Dim()
@@ -288,8 +288,8 @@ func (w *world) pooled(t testing.TB) ([]float64, *mat.SymDense) {
 	return theta, cov
 }
 
-// held returns the probability of the state's 90 % intervals under N(mean, cov), averaged over
-// coordinates.
+// held returns the mean probability, over coordinates, of the state's 90 % intervals under N(mean,
+// cov).
 func held(s *scoring.State, mean []float64, cov *mat.SymDense) (share float64) {
 	own, wide := s.Posterior()
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
@@ -357,7 +357,7 @@ func TestVectorsAreClipped(t *testing.T) {
 }
 
 // In μ², the rounds cost (w_t/σ)², and together 1/m², where m is the noise multiplier of a single
-// release that uses the whole budget.
+// release with the whole budget.
 func TestBudget(t *testing.T) {
 	for _, multiplier := range []float64{0.1, 3.7, 50} {
 		w := logistic.world(t, multiplier, 1)
@@ -372,7 +372,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// If the noise is close to zero, the posterior is near the posterior of the pooled records.
+// With noise close to zero, the posterior is near that of the pooled records.
 func TestWithoutNoise(t *testing.T) {
 	for name, s := range families {
 		t.Run(name, func(t *testing.T) {
@@ -406,9 +406,8 @@ func TestNothingButNoise(t *testing.T) {
 }
 
 // At ε = 1 (multiplier 3.73), 90 % intervals contain enough of the pooled posterior: .82 on average
-// over families, which is .90 minus four standard errors, and two thirds in each family, for which
-// four replications say less. In 16 replications, linear regression with learned noise had the
-// smallest share.
+// over families (.90 minus four standard errors), and two thirds in each family. In 16
+// replications, linear regression with learned noise had the smallest share.
 func TestHoldsThePooledPosterior(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds of statistics")
@@ -438,8 +437,8 @@ func TestHoldsThePooledPosterior(t *testing.T) {
 	}
 }
 
-// With columns that are correlated at .995, the curvature in some directions is a thousandth of
-// that of independent columns. Intervals hold even then, and with little noise.
+// With columns correlated at .995, the curvature in some directions is a thousandth of that of
+// independent columns. Intervals hold even then, and with little noise.
 func TestCorrelatedColumns(t *testing.T) {
 	s := families["linear"]
 	s.n, s.d, s.shared = 4000, 8, 0.995
@@ -456,7 +455,7 @@ func TestCorrelatedColumns(t *testing.T) {
 }
 
 // The widths that Foresee predicts are within a factor of two of the median over five studies whose
-// records are distributed like made-up ones.
+// records resemble made-up ones.
 func TestForesee(t *testing.T) {
 	for _, extent := range []float64{1, 0.25} {
 		t.Run(fmt.Sprint(extent), func(t *testing.T) { foresees(t, extent) })
@@ -465,7 +464,7 @@ func TestForesee(t *testing.T) {
 
 func foresees(t *testing.T, extent float64) {
 	s := logistic
-	s.scale = extent / math.Sqrt(3) // sd of a column that is uniform in [-1, 1], times extent
+	s.scale = extent / math.Sqrt(3) // extent times the sd of a column that is uniform in [-1, 1]
 	const multiplier, seed, studies = 3.73, 700, 5
 	w := s.world(t, multiplier, seed)
 	last := 0

@@ -21,8 +21,7 @@ type scripted struct {
 	columns string // columns of the study
 	data    string // keys of model.data, without the braces
 	program string
-	// draw returns a truth, in the program's unconstrained coordinates, and a function that draws a
-	// record.
+	// draw returns a truth, in unconstrained coordinates, and a function that draws a record.
 	draw func(r *rand.Rand) (truth []float64, record func() []float64)
 }
 
@@ -265,7 +264,7 @@ func some(names ...string) []string {
 }
 
 // hostile returns n records. In each numeric column one value in eight is NaN, unless it has
-// counts, and one in eight is a bound.
+// counts, and one is a bound.
 func (s scripted) hostile(t testing.TB, st *study.Study, r *rand.Rand, n int) *shard.Shard {
 	t.Helper()
 	_, record := s.draw(r)

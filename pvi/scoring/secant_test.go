@@ -19,9 +19,9 @@ func randomDefinite(d int, r *rand.Rand) *mat.SymDense {
 	return plus(term{1, congruent(a, nil)}, term{1, diagonal(d, func(int) float64 { return 1 })})
 }
 
-// TestLearnedSecant compares the posterior mean of y = Λs with the mean over draws of Λ = A(I +
-// G)Aᵀ, weighted by the likelihood of the released difference. The most probable variance of G is
-// one of the smaller ones. With 400,000 draws the standard error is below 1 % of the sds of y.
+// The posterior mean of y = Λs agrees with the mean over draws of Λ = A(I + G)Aᵀ, weighted by the
+// likelihood of the released difference. The most probable variance of G is one of the smaller
+// ones. With 400,000 draws the standard error is below 1 % of the sds of y.
 func TestLearnedSecant(t *testing.T) {
 	const d, draws = 3, 400_000
 	r := rand.New(rand.NewPCG(1, 1))
@@ -64,7 +64,7 @@ func TestLearnedSecant(t *testing.T) {
 	}
 }
 
-// Without noise, the new Λ is the true curvature along the step and positive definite. If noise
+// Without noise, the new Λ is the true curvature along the step, and positive definite. If noise
 // hides the difference of the sums, Λ does not change.
 func TestSecantWithoutNoise(t *testing.T) {
 	const d = 4

@@ -50,7 +50,7 @@ synthetic.records_per_client = 100
 `
 
 // Removing a record changes every sum by its vector, which is no longer than the clip. The tables
-// are released in one round, for the share of the budget that the study states.
+// are released in one round, for their share of the budget.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, err := study.Parse("tables.toml", []byte(tablesStudy))
 	check(t, err)

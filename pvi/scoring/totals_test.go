@@ -14,8 +14,7 @@ import (
 )
 
 // The gradient is that of the engine, the information is near its negative derivative, and the mode
-// is one. All outcomes of these formulas are drawn from the model, unlike censored ones, for which
-// the information differs.
+// is one. All outcomes here are drawn from the model; for censored ones the information differs.
 func TestTotals(t *testing.T) {
 	for _, name := range []string{"logit", "interaction", "cumulative", "gamma"} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +47,7 @@ func TestTotals(t *testing.T) {
 					t.Errorf("element %d of the gradient is %g, not %g", i, score[i], g)
 				}
 				// The information is an expectation over outcomes, but the derivative uses the
-				// 2,000 outcomes of the records.
+				// outcomes of the records.
 				if a, b := information.At(i, i), differences.At(i, i); math.Abs(a/b-1) > .15 {
 					t.Errorf("information %d is %g, and the derivative %g", i, a, b)
 				}

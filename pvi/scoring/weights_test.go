@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The test checks that the weights from balanced are positive, have mean 1, and bring the weighted
-// mean of the rows near 0. If all rows are equal, no weights can do this, and all weights must be
-// 1.
+// The weights from balanced are positive, have mean 1, and bring the weighted mean of the rows near
+// 0. If all rows are equal, all weights are 1.
 func TestBalancedWeights(t *testing.T) {
 	const n, d = 500, 3
 	r := rand.New(rand.NewPCG(1, 1))

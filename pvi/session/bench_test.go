@@ -83,7 +83,7 @@ func roundsOf(b *testing.B, state []byte) []byte {
 	return parts[roundsSection]
 }
 
-// BenchmarkServerState measures how long it takes to marshal the state of the server of half.
+// BenchmarkServerState marshals the state of the server of half.
 func BenchmarkServerState(b *testing.B) {
 	s, _ := half(b)
 	var state []byte

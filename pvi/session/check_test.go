@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Check finds a deviation for records with other outcomes only. A study of point estimates has no
-// posterior from which outcomes can be drawn.
+// Check finds a deviation only for records with other outcomes. Point estimates have no posterior
+// from which outcomes can be drawn.
 func TestCheck(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", version2), 2)
 	h.finish()

@@ -35,8 +35,8 @@ column = [
 	}
 	p, err := Describe(st, r)
 	check(t, err)
-	// On the model's scale, the column u is (u − 50)/10. So the slope per unit of u is .15 and
-	// the intercept is .4 − 5·1.5.
+	// On the model's scale, the column u is (u − 50)/10. So the slope per unit of u is .15 and the
+	// intercept is .4 − 5·1.5.
 	intercept, slope := p.Marginals[0], p.Marginals[1]
 	sd := math.Sqrt(.09 - 2*5*.06 + 25*.25)
 	for _, c := range []struct{ got, want float64 }{

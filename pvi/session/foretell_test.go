@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In every phase Foretell returns the plan that the server sends next, also after a restart. It
+// Foretell returns the plan that the server sends next, in every phase and after a restart. It
 // returns nil after the last plan, and in an asynchronous study, whose plans depend on the order of
 // answers.
 func TestPlansAreForetold(t *testing.T) {

@@ -30,8 +30,8 @@ func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answ
 	}
 }
 
-// FuzzHostile passes arbitrary bytes to servers and sites at every stage of a study. Bytes that are
-// refused change nothing.
+// FuzzHostile passes arbitrary bytes to servers and sites at every stage. Refused bytes change
+// nothing.
 func FuzzHostile(f *testing.F) {
 	st := everyPhase(f)
 	type moment struct{ site, server []byte }
@@ -174,8 +174,7 @@ func TestStateIsChecked(t *testing.T) {
 			site("damaged", st, "c01", b)
 		}
 	}
-	// The test combines two saved states: the sections of the phases from one, and the server's or
-	// site's own section from the other.
+	// Combine two saved states: the phases' sections from one, and the own section from the other.
 	for i := range states[1:] {
 		for k := range 2 {
 			var a, b sections

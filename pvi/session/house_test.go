@@ -17,8 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These constants are parts of the study files of the tests: privacy settings, and inference
-// settings for private gradient steps.
+// Parts of the study files of the tests.
 const (
 	noPrivacy     = linestudy.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
@@ -34,8 +33,7 @@ func planeStudy(t testing.TB, privacy, inference, federation string, overrides .
 	return st
 }
 
-// The overrides in scaled add a scale phase without noise to a study. Those in scaledPrivately add
-// a scale phase with noise.
+// scaled adds a scale phase without noise to a study, and scaledPrivately one with noise.
 var (
 	scaled          = []study.Override{{Key: "model.standardise", Value: `"private"`}}
 	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
@@ -84,7 +82,7 @@ func (h *house) newSite(m int) *Site {
 	return site
 }
 
-// next publishes all plans that are ready, delivers them, and returns the last.
+// next publishes and delivers all plans that are ready, and returns the last.
 func (h *house) next() Entry {
 	h.t.Helper()
 	from := len(h.said)
@@ -122,7 +120,7 @@ func (h *house) answer(m int) Answer {
 	return a
 }
 
-// send passes the answer of client m to the server, and the outcome, if there is one, to all sites.
+// send passes the answer of client m to the server, and any outcome to all sites.
 func (h *house) send(m int) Answer {
 	h.t.Helper()
 	a := h.answer(m)
@@ -161,7 +159,7 @@ func (h *house) finish() {
 	}
 }
 
-// restored returns a copy of the site of client m that is restored from its state.
+// restored returns a copy of the site of client m, restored from its state.
 func (h *house) restored(m int) *Site {
 	h.t.Helper()
 	site, err := RestoreSite(h.study, h.roster, h.roster[m], h.records[m], state(h.t, h.sites[m]))
@@ -176,7 +174,7 @@ func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	return b
 }
 
-// refused fails the test unless try returns [pvi.Refused] and the state of m stays the same.
+// refused fails the test unless try returns [pvi.Refused] and leaves the state of m as it was.
 func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try func() error) {
 	t.Helper()
 	before := state(t, m)

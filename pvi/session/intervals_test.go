@@ -72,8 +72,8 @@ func TestPointEstimates(t *testing.T) {
 	}
 }
 
-// A study of version 2 with a last round reports the noise-aware posterior alone, or point
-// estimates if that round is void.
+// A study of version 2 with a last round reports only the noise-aware posterior, or point estimates
+// if that round is void.
 func TestOnePosteriorWithALastRound(t *testing.T) {
 	inference := steps + "\nnoise_aware = \"one-step\""
 	h, old := newHouse(t, planeStudy(t, recordPrivacy, inference, "", version2), 2), newHouse(t, planeStudy(t, recordPrivacy, inference, ""), 2)
@@ -86,8 +86,8 @@ func TestOnePosteriorWithALastRound(t *testing.T) {
 	want, err := old.server.Result()
 	check(t, err)
 	a := want.NoiseAware
-	// The sds are averages over random draws. The seed of the draws depends on the study's digest,
-	// so the sds of the two studies differ a little.
+	// The seed of the draws over which the sds average depends on the study's digest, so the sds
+	// differ a little.
 	near := func(x, y float64) bool { return math.Abs(x/y-1) < .05 }
 	if r.NoiseAware != nil || !slices.Equal(r.Mean, a.Mean) || !slices.EqualFunc(r.SD, a.SD, near) || len(r.Covariance) != 2 || !slices.Equal(r.Natural, want.Natural) {
 		t.Errorf("%+v, want the posterior %+v", r, a)

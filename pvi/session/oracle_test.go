@@ -65,7 +65,7 @@ opens = "sums"
 `
 
 // An asking is a study that tries to find out, at no privacy cost, whether a file has the record in
-// line. Its text singles the record out, and key marks the place of text in the study.
+// line. Its text singles the record out, and replaces key in the study.
 type asking struct{ line, key, text string }
 
 func (a asking) study(t *testing.T) *study.Study {
@@ -74,7 +74,7 @@ func (a asking) study(t *testing.T) *study.Study {
 	switch a.key {
 	case "#federation", "#table":
 		text = strings.Replace(text, a.key, a.text, 1)
-	default: // a.text replaces the settings of the column that ends at the mark a.key
+	default: // a.text replaces the settings of the column before the mark a.key
 		i := strings.Index(text, a.key)
 		from := strings.LastIndex(text[:i], "type = ")
 		text = text[:from] + a.text + text[i+len(a.key):]
@@ -130,8 +130,8 @@ type heard struct {
 	first    []int64 // numbers of the first message
 }
 
-// listen runs a study in which the first client has the given file, and returns everything about
-// this client that others see.
+// listen runs a study in which the first client has the given file, and returns all that others see
+// of this client.
 func listen(t *testing.T, st *study.Study, text string) (h heard) {
 	t.Helper()
 	fault := func(err error) bool {
@@ -202,9 +202,9 @@ func numbers(t *testing.T, release []byte) []int64 {
 	return r.Change
 }
 
-// The test runs each study with and without the record. If the study leaves the record out, no byte
-// that others see differs. Otherwise only released numbers differ, those of the first message by at
-// most the sensitivity for which the noise was chosen.
+// Each study runs with and without the record. If the study leaves the record out, others see the
+// same bytes. Otherwise only released numbers differ, those of the first message by at most the
+// sensitivity for which the noise was chosen.
 //
 //abuse:case P20 in 40 studies that try to ask about a record its presence changes only the charge
 func TestRecordsAnswerNoQuestion(t *testing.T) {
@@ -246,7 +246,7 @@ func TestRecordsAnswerNoQuestion(t *testing.T) {
 }
 
 // With batches of a fixed size, the number of records is public, and records that are left out
-// count. Whether the last record of a file fits changes neither participation nor costs.
+// count. Whether the last record fits changes neither participation nor costs.
 func TestLeftOutRecordsOfFixedBatches(t *testing.T) {
 	for _, c := range []struct{ family, y, more string }{
 		{`family = "linear"`, "#y", ""},

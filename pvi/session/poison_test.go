@@ -13,7 +13,7 @@ import (
 )
 
 // poisoned returns a copy of a release in which each number from index from on is −2^bits, 0 or
-// 2^bits at random. In every kind of release the numbers are at the end.
+// 2^bits at random. All kinds of releases end with the numbers.
 func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	out := append([]byte(nil), release...)
 	for at := len(out) - 8; at >= from; at -= 8 {
@@ -23,7 +23,7 @@ func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	return out
 }
 
-// numbersFrom returns the index in a release at which its numbers begin, after their length.
+// numbersFrom returns the index at which the numbers of a release begin, after their length.
 func numbersFrom(release []byte) int {
 	for n := 1; 8*n+4 < len(release); n++ {
 		at := len(release) - 8*n - 4
@@ -69,8 +69,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 						case err == nil:
 							h.poison(m, a, random)
 						case m == 0:
-							// Client 0 may fail here, because its own state does not contain the
-							// numbers that the test sent in place of its release.
+							// Client 0 may fail here, because its state lacks the numbers that
+							// replaced its release.
 						default:
 							t.Log(err)
 						}
@@ -88,8 +88,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	}
 }
 
-// poison sends the answer of client m and delivers the outcome. If m is 0, it replaces the numbers
-// by 0 and ±2^bits, with the largest bits that the server accepts.
+// poison sends the answer of client m and delivers the outcome. If m is 0, the numbers become 0 and
+// ±2^bits, with the largest bits that the server accepts.
 func (h *house) poison(m int, a Answer, random *rand.Rand) {
 	h.t.Helper()
 	for bits := 62; ; bits-- {

@@ -194,7 +194,7 @@ func TestStateHoldsNoRecord(t *testing.T) {
 	}
 }
 
-// A client refuses a plan of the next phase while a plan of the present phase is open.
+// A client refuses a plan of the next phase while one of the present phase is open.
 func TestAPlanBeforeItsPhase(t *testing.T) {
 	h := newHouse(t, everyPhase(t), 2)
 	site := h.sites[0]

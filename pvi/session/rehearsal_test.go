@@ -10,8 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test counts the computations of the two clients with records, which follow every plan and
-// outcome and answer the plans that name them.
+// The two clients with records follow every plan and outcome, and answer the plans that name them.
 func TestRehearsalPlaysTheWholeStudy(t *testing.T) {
 	type counts struct{ answers, entries, rounds int }
 	const private = "unit = \"record\"\nnoise_multiplier = 4\ndelta = 1e-5\nclip = 60"

@@ -55,8 +55,8 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 		secure := secureHouse(t, study.Secure, c.privacy, c.inference, 4, 3, c.overrides...)
 		plain := secureHouse(t, study.ByCoordinator, c.privacy, c.inference, 4, 3, c.overrides...)
 		for round := 0; !secure.server.Done(); round++ {
-			// from the third round on the server and all sites are restored from their states
-			// before the round; clients that missed the round before take part again
+			// From the third round on, all are restored from their states before the round. Clients
+			// that missed the round before take part again.
 			if round > 1 {
 				secure.restart(t)
 			}
@@ -83,7 +83,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 		for _, h := range []*house{secure, plain} {
 			r, err := h.server.Result()
 			check(t, err)
-			r.Costs = nil // the costs of the two studies are for observers with different names
+			r.Costs = nil // the costs are for observers with different names
 			results[h], err = r.Bytes()
 			check(t, err)
 		}
@@ -93,7 +93,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 	}
 }
 
-// restart replaces the server and all sites by new ones that are restored from their saved states.
+// restart replaces the server and all sites by copies restored from their states.
 func (h *house) restart(t *testing.T) {
 	t.Helper()
 	server, err := RestoreServer(h.study, h.roster, state(t, h.server))

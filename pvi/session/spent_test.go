@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fourRounds sets the smallest number of rounds of a study with scores of records.
+// fourRounds sets the smallest number of rounds of a study with scores.
 var fourRounds = []study.Override{{Key: "inference.rounds", Value: "4"}}
 
 var charged = []struct {
@@ -39,8 +39,8 @@ var charged = []struct {
 	{"summed", recordPrivacy, strings.Replace(steps, "steps = 4\n", "", 1), "opens = \"sums\"\nmin_clients = 2\ncolluders = 1", nil, 3},
 }
 
-// For every observer and adjacency, a client's charges compose to the stated cost of the study, and
-// each is as quoted.
+// For every observer and adjacency, a client's charges compose to the study's stated cost, and each
+// is as quoted.
 func TestSpentIsTheWhole(t *testing.T) {
 	for _, c := range charged {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,8 +95,8 @@ func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	}
 }
 
-// divergence identifies an event in these tests: it is the sum of the Rényi divergences of orders
-// 1.5 and 8, which adds up over a composition.
+// divergence identifies an event by the sum of its Rényi divergences of orders 1.5 and 8, which
+// adds up over a composition.
 func divergence(t *testing.T, e accountant.Event) float64 {
 	t.Helper()
 	var sum float64
@@ -148,7 +148,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 		t.Fatalf("%+v, %v: want an error and a charge", a, err)
 	}
 	view, own := h.server.course.public.Views()[0], st.Privacy.Adjacency
-	step := divergence(t, eventFor(quote, view.Name, own)) / 4 // The quote covers four steps, so this is the cost of one step.
+	step := divergence(t, eventFor(quote, view.Name, own)) / 4 // the quote covers four steps
 	if got, want := divergence(t, eventFor(a.Spent, view.Name, own)), float64(site.Releases())*step; site.Releases() < 1 || math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%d releases are charged with %g, want %g", site.Releases(), got, want)
 	}
@@ -167,7 +167,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 	}
 }
 
-// eventFor returns the event of the charge for the named observer and an adjacency, or nil.
+// eventFor returns the event of the charge for an observer and an adjacency, or nil.
 func eventFor(s Spent, view string, adjacency accountant.Adjacency) accountant.Event {
 	for _, c := range s {
 		if c.View.Name == view && c.Adjacency == adjacency {

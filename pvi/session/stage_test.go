@@ -84,7 +84,7 @@ func TestDigestFollowsThePhase(t *testing.T) {
 	}
 }
 
-// An answer to a plan contains the hash of the state from which the plan was made.
+// An answer contains the hash of the state from which its plan was made.
 func TestModel(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 3)
 	h.next()
@@ -110,7 +110,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// Different states of a study have different hashes, even if they differ in one bit.
+// States of a study that differ in one bit have different hashes.
 func TestModelTellsStatesApart(t *testing.T) {
 	var a, b pvi.Digest
 	b[31] = 1
@@ -178,8 +178,8 @@ func TestLateClient(t *testing.T) {
 	}
 }
 
-// If a plan ends before a client has answered it, the client applies the outcomes in its queue and
-// does not answer.
+// If a plan ends before a client has answered it, the client applies the queued outcomes and does
+// not answer.
 func TestEndedWithoutTheClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -268,7 +268,7 @@ func TestNothingAsPublished(t *testing.T) {
 	}
 }
 
-// NewSite accepts a client without records. An error would reveal that the client has none.
+// NewSite accepts a client without records. An error would reveal that it has none.
 func TestSiteWithoutRecords(t *testing.T) {
 	roster := []pvi.ClientID{"a", "b"}
 	for _, overrides := range [][]study.Override{nil, scaled} {

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// In these states the numbers of plans in the own section contradict the sections of the phases.
+// The numbers of plans in the own section contradict the sections of the phases.
 func TestStateGoesTogether(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)

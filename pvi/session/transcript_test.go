@@ -88,8 +88,7 @@ type client struct {
 
 func (s *scene) printf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// check ends the test if err is not nil. An error here means that the scenario file is wrong, and
-// not the program.
+// check ends the test if err is not nil, because the scenario file is wrong.
 func (s *scene) check(err error) {
 	s.t.Helper()
 	if err != nil {
@@ -237,7 +236,7 @@ func list(clients []pvi.ClientID) string {
 	return cmp.Or(strings.Join(names, ", "), "nobody")
 }
 
-// named returns the clients that a command of a scenario names, or all clients if it names none.
+// named returns the clients that a command of a scenario names, or else all clients.
 func (s *scene) named(d *datadriven.TestData) (all []pvi.ClientID) {
 	for _, arg := range d.CmdArgs {
 		if len(arg.Vals) == 0 && s.clients[pvi.ClientID(arg.Key)] != nil {
@@ -291,7 +290,7 @@ func (s *scene) sendOf(d *datadriven.TestData, name pvi.ClientID) {
 	}
 	release := bytes.Clone(a.Release)
 	if d.HasArg("damage") {
-		release[len(release)-1] = 0x7f // The last number is far outside the range that the mechanism accepts.
+		release[len(release)-1] = 0x7f // The last number is far outside the mechanism's range.
 	}
 	if d.HasArg("to") {
 		d.ScanArgs(s.t, "to", &plan)

@@ -57,9 +57,8 @@ func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, ro
 	return h, rounds
 }
 
-// One client of three sends precisions far below zero in every round. The coordinator and each
-// client stop after three rounds, for which alone honest clients have paid, and the reason names
-// the client.
+// One of three clients sends precisions far below zero in every round. All others stop after three
+// rounds, for which alone honest clients have paid, and the reason names the client.
 //
 //abuse:case A20 a client that makes every round fail: the study stops after three, and the client is named
 func TestRejectedRoundsStopTheStudy(t *testing.T) {
@@ -121,9 +120,9 @@ func TestVoidRoundsStopTheStudy(t *testing.T) {
 	}
 }
 
-// A client sends one element at its limit, or has a file of invented lines that is a hundred times
-// as long as others. The norm of its first answer is then more than 10 times the median of the
-// others. That of an honest client is not, and no honest client blocks a round.
+// A client sends one element at its limit, or has a hundred times as many invented lines as others
+// have. The norm of its first answer exceeds 10 times the median of the others, and that of an
+// honest client does not. No honest client blocks a round.
 //
 //abuse:case A20 a client that pushes the posterior: its influence is shown where messages are opened
 func TestInfluenceOfAnEvilClient(t *testing.T) {

@@ -55,8 +55,7 @@ func sameText(t *testing.T, s *Server, r *Result) {
 	}
 }
 
-// The memory of a study with a diagonal q grows with the number of coefficients, not with its
-// square.
+// With a diagonal q, memory grows with the number of coefficients, not with its square.
 func TestMemoryIsOfCoefficients(t *testing.T) {
 	const levels = 60
 	st, err := study.Parse("wide.toml", wide(levels))

@@ -170,7 +170,7 @@ func TestDealKeepsPersons(t *testing.T) {
 	}
 }
 
-// For any file, the kept rows of a person do not depend on other persons' rows.
+// The kept rows of a person do not depend on other persons' rows.
 func FuzzKeep(f *testing.F) {
 	st := peopleStudy(f, 2)
 	f.Add("patient,x,y\na,1,no\nb,2,yes\na,3,no\na,4,no\n")

@@ -167,7 +167,7 @@ func TestDesignShortens(t *testing.T) {
 const header = "sex;age;stage;y\n"
 
 // A record that does not fit is left out, and those around it are read. The report gives its
-// position but never a value.
+// position but no value.
 func TestRecordsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name, line string
@@ -204,7 +204,7 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 }
 
 // Each record is read as if it were alone. Otherwise one record could decide which others are used:
-// a quote that is not closed would join all lines up to the next such quote.
+// an open quote would join all lines up to the next one.
 func TestRecordsAreReadOneByOne(t *testing.T) {
 	studies := []*study.Study{parse(t), parse(t, "trim = true", "trim = false"), parse(t, `separator = ";"`, `separator = "x"`)}
 	rapid.Check(t, func(t *rapid.T) {

@@ -88,7 +88,7 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 					t.Fatalf("%s: %d records, want %d, or record %d differs", name, got.Len(), want.Len(), i)
 				}
 			}
-			report.First, wantReport.First = nil, nil // the line numbers of a text file differ from the row numbers
+			report.First, wantReport.First = nil, nil // the line numbers of a text file differ
 			if diff := cmp.Diff(wantReport, report); diff != "" {
 				t.Fatalf("%s: report (-want +got):\n%s", name, diff)
 			}

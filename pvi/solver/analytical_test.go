@@ -9,9 +9,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// The test checks that a call to Propose that fails after a release returns the event of this
-// release together with the error. ClippedAnalytical must keep the released statistics, so that its
-// next call releases nothing.
+// If Propose fails after a release, it returns the event of this release with the error.
+// ClippedAnalytical keeps the statistics, so that its next call releases nothing.
 func TestReleasesAreReportedWithErrors(t *testing.T) {
 	l := newLine(t, 0)
 	once := NewClippedAnalytical(l.linear, l.shard, l.mechanism(t, 1))

@@ -18,8 +18,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// logistic returns a logistic regression on d columns with prior N(0, 1), and n records that are
-// drawn from the model. x has an intercept and columns that are uniform in [−1, 1]/√d.
+// logistic returns a logistic regression on d columns with prior N(0, 1), and n records drawn from
+// it. x has an intercept and columns that are uniform in [−1, 1]/√d.
 func logistic(t testing.TB, n, d int) (*model.Model, [][]float64) {
 	t.Helper()
 	b := model.NewBuilder("logistic regression")
@@ -132,9 +132,8 @@ func uniforms(src *dpmech.Stream) func() float64 {
 }
 
 // hierarchical returns the regression of section 5.3 of Prediger et al. (d3p, 2022): 500 records
-// with 5 covariates, in 3 groups that are described by 3 characteristics each. The paper does not
-// give the batch size. Batches of 10 correspond to the rate .02 of the regression in d3p's
-// examples.
+// with 5 covariates, in 3 groups with 3 characteristics each. The paper gives no batch size;
+// batches of 10 match the rate .02 in d3p's examples.
 func hierarchical(t testing.TB) stepCase {
 	t.Helper()
 	const n, features = 500, 5
@@ -154,8 +153,8 @@ func hierarchical(t testing.TB) stepCase {
 	return stepCase{"hierarchical", m, n, 10, [][]float64{y, x, g}}
 }
 
-// mixture returns the mixture of Gaussians of Jälkö, Dikmen and Honkela (DPVI, 2017): 5
-// components in 2 dimensions, 2000 records, and a sampling rate of .003.
+// mixture returns the mixture of Gaussians of Jälkö, Dikmen and Honkela (DPVI, 2017): 5 components
+// in 2 dimensions, 2000 records, and a sampling rate of .003.
 func mixture(t testing.TB) stepCase {
 	t.Helper()
 	const n = 2000
@@ -188,9 +187,9 @@ func stepCases(t testing.TB) []stepCase {
 	return append(all, hierarchical(t), mixture(t))
 }
 
-// BenchmarkPrivateStep measures one private step: sampling, gradients, clipping, noise and update.
-// For comparison it also measures a step without clip, noise and lattice. It also reports the first
-// decile of the times of single steps, which other work on the machine hardly affects.
+// BenchmarkPrivateStep measures one private step (sampling, gradients, clipping, noise and update),
+// and one without clip, noise and lattice. It also reports the first decile of the times, which
+// other work on the machine hardly affects.
 func BenchmarkPrivateStep(b *testing.B) {
 	for _, c := range stepCases(b) {
 		p := program(b, c.model, c.records, c.columns)
@@ -254,7 +253,7 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 	return func() error { return s.step(s.next) }
 }
 
-// plainStep returns a function that takes the same step as privateStep, but without clip and noise.
+// plainStep returns a function that takes the step of privateStep without clip and noise.
 func plainStep(b testing.TB, p *Program, c stepCase, steps int) func() error {
 	b.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)

@@ -32,8 +32,8 @@ func (b broken) Write(uint64, []uint64) error                  { return b.fails(
 func (b broken) Read(w []uint64, _ uint64) error               { return b.fails("read") }
 func (b broken) Launch(string, int, int, int, ...uint64) error { return b.fails("launch") }
 
-// An onDeviceCase is a solver that is called twice. here states how the CPU draws its batches, and
-// there states how the device draws them.
+// An onDeviceCase is a solver that is called twice. here is how the CPU draws its batches, and
+// there how the device does.
 type onDeviceCase struct {
 	records, dim int
 	here, there  dpmech.Sampling
@@ -81,9 +81,8 @@ func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, e
 	return proposed, events, s.State()
 }
 
-// The test makes each kind of call to the device fail, with a Failed function that accepts the
-// failure. The CPU must then take the steps of the visit, and the cost must be the same as
-// without a failure.
+// If a call to the device fails and Failed accepts the failure, the CPU takes the steps of the
+// visit, at the same cost.
 func TestAVisitThatADeviceFails(t *testing.T) {
 	for _, c := range onDeviceCases {
 		var want []float64
@@ -102,7 +101,7 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 			if want == nil {
 				want = proposed
 			}
-			// A failure to free memory comes after the steps, so their results are kept.
+			// Memory is freed after the steps, so their results are kept.
 			if call != "free" && !slices.Equal(proposed, want) {
 				t.Errorf("%s: another result", call)
 			}
@@ -178,8 +177,7 @@ type launches struct {
 
 func (l launches) Launch(string, int, int, int, ...uint64) error { *l.n++; return nil }
 
-// The test checks that a call to Propose uses several plans if its batches have more records than
-// one [dpmech.Plan] can hold.
+// Propose uses several plans if its batches have more records than one [dpmech.Plan] can hold.
 func TestAVisitOfManyRecordsOnADevice(t *testing.T) {
 	const records, steps = 1 << 20, 20
 	batches := dpmech.Poisson{Rate: 0.9}

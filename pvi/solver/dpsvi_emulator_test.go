@@ -12,7 +12,7 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// An emulated device computes the same proposal and state as the CPU for the same steps.
+// An emulated device computes the same proposal and state as the CPU.
 func TestVisitsOnADevice(t *testing.T) {
 	for _, c := range onDeviceCases {
 		got, events, state := c.visits(t, Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return err }})

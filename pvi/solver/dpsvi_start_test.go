@@ -17,14 +17,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A line holds records of the model y = a + bx with noise of sd 0.5. The model is given as a linear
-// model and as a record program. The exact posterior of a and b is computed from the normal
-// equations.
+// A line holds records of the model y = a + bx with noise of sd 0.5, as a linear model and as a
+// record program. The exact posterior comes from the normal equations.
 type line struct {
 	linear  *model.Linear
 	program *Program
 	shard   *shard.Shard
-	// precision and mean describe the exact posterior of (a, b) if the prior is standard normal.
+	// The exact posterior of (a, b) under a standard normal prior.
 	precision [2][2]float64
 	mean      [2]float64
 }
@@ -107,9 +106,8 @@ func (l *line) solver(t *testing.T, steps int, sigma float64, o DPSVIOptions) *D
 	}, o)
 }
 
-// The test starts from statistics with almost no noise and takes steps of size zero. The mean of q
-// must solve the normal equations, and the precisions of q must be those of the mean-field
-// posterior.
+// From statistics with almost no noise and steps of size zero, the mean of q solves the normal
+// equations, and its precisions are those of the mean-field posterior.
 func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	l := newLine(t, 100)
 	o := options(1, 1)
@@ -131,7 +129,7 @@ func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	}
 }
 
-// The first visit proposes finite numbers even if the noise is much larger than the statistics.
+// The first visit proposes finite numbers even if noise far exceeds the statistics.
 func TestDPSVIStartsUnderAnyNoise(t *testing.T) {
 	for _, n := range []int{0, 1, 100} {
 		for _, sigma := range []float64{0.1, 10, 1e4} {
@@ -146,8 +144,8 @@ func TestDPSVIStartsUnderAnyNoise(t *testing.T) {
 	}
 }
 
-// If a visit fails after the release of the statistics, the next visit uses the same release and
-// does not charge it again.
+// If a visit fails after the release of the statistics, the next one uses the same release and does
+// not charge it again.
 func TestDPSVIStartIsKept(t *testing.T) {
 	l := newLine(t, 50)
 	fresh := func() *DPSVI {
@@ -198,8 +196,7 @@ func TestDPSVIStartIsKept(t *testing.T) {
 	}
 }
 
-// The test checks that Propose returns the event of the released statistics even if the steps of
-// its first call diverge.
+// Propose returns the event of the released statistics even if the steps of its first call diverge.
 func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	l := newLine(t, 50)
 	o := options(5, 1)
@@ -211,9 +208,9 @@ func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	}
 }
 
-// With little noise, every variant of DPSVI ends at the mean-field posterior of a Gaussian
-// model. Its exact mean solves the normal equations, and its exact precisions are the diagonal
-// of the full precision matrix.
+// With little noise, every variant of DPSVI ends at the mean-field posterior of a Gaussian model.
+// Its mean solves the normal equations, and its precisions are the diagonal of the full precision
+// matrix.
 func TestDPSVIEndsAtTheNormalEquations(t *testing.T) {
 	l := newLine(t, 100)
 	const steps = 1500

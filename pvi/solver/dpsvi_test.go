@@ -41,10 +41,9 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 				visited(t, s, p, 3)
 				unit := s.mechanism.Lattice().Step()
 				for i, n := range s.noisy {
-					// The tolerance has two parts. The mechanism rounds each record's vector to the
-					// lattice and clips to slightly less than the clip, so the sum may differ by
-					// some lattice steps for each record. The expected gradients are finite
-					// differences, which have a small error.
+					// The mechanism rounds each record's vector to the lattice and clips to
+					// slightly less than the clip, so the sum may differ by some lattice steps per
+					// record. The expected gradients are finite differences, with a small error.
 					if got := unit * float64(n); math.Abs(got-want[i]) > float64(2*batch+1)*unit+1e-7 {
 						t.Errorf("%v, clip %g, %T: element %d of the sum is %g, want %g", v, clip, sampling, i, got, want[i])
 					}
@@ -54,9 +53,8 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 	}
 }
 
-// The test computes a sum twice with the same random streams, the second time with one changed
-// record. Only the clipped gradient of this record can differ, so the sums may differ by at most
-// twice the clip.
+// With the same random streams and one changed record, only this record's clipped gradient differs,
+// so the sums differ by at most twice the clip.
 func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	for _, v := range variants {
 		var before []int64
@@ -80,8 +78,8 @@ func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	}
 }
 
-// With noise close to zero and a clip above every gradient, a visit takes the same steps as
-// stochastic variational inference with plain sums.
+// With noise close to zero and a clip above every gradient, a visit takes the steps of stochastic
+// variational inference with plain sums.
 func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	const n, steps = 150, 40
 	for _, v := range variants {
@@ -122,8 +120,7 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	}
 }
 
-// The test checks that DPSVI with little noise ends near the mean-field fit of the same records
-// without privacy, at each of several sampling rates.
+// With little noise, DPSVI ends near the mean-field fit without privacy, at several sampling rates.
 func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	const n, d, steps = 4000, 4, 2000
 	m, columns := logistic(t, n, d)
@@ -222,8 +219,8 @@ func TestDPSVIStepSizesGoOn(t *testing.T) {
 	}
 }
 
-// If q is wider than the cavity, the factor's precision becomes zero, but its precision times
-// mean does not become zero.
+// If q is wider than the cavity, the factor's precision becomes zero, but its precision times mean
+// does not.
 func TestDPSVIPrecisionsAreNotNegative(t *testing.T) {
 	s := descent(t, 10, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 1, Clip: 1, NoiseMultiplier: 1}, options(1, 1))
 	p := standard(testDim)
@@ -257,8 +254,8 @@ func TestPooledDiagonalIsPooled(t *testing.T) {
 	}
 }
 
-// A solver that is saved and restored between two visits computes the same bits as a solver that is
-// never restored. It charges every step once, and takes no more than the planned number of steps.
+// A solver that is restored between two visits computes the same bits as one that never is. It
+// charges every step once, and takes no more than the planned steps.
 func TestDPSVIRestored(t *testing.T) {
 	const visits, steps = 4, 3
 	for i, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD, study.Natural, study.Adam, study.Adam} {
@@ -314,8 +311,7 @@ func TestDPSVIRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events that the calls to Propose return must compose to the cost that package accountant
-// computes for the whole run with Poisson sampling.
+// The events of the calls to Propose compose to the cost of the whole run with Poisson sampling.
 func TestDPSVIEventsAddUp(t *testing.T) {
 	s := descent(t, 50, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.2}, Steps: 30, Clip: 0.7, NoiseMultiplier: 1.3}, options(30, 0.2))
 	spent, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(1, "visit"))
@@ -376,7 +372,7 @@ func TestDPSVIThatRunsAway(t *testing.T) {
 	}
 }
 
-// The memory that a visit allocates does not depend on its number of steps.
+// The memory of a visit does not depend on its number of steps.
 func TestDPSVIStepsDoNotAllocate(t *testing.T) {
 	for _, v := range variants {
 		allocations := func(steps int) float64 {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A variant is a setting of DPSVI that the tests run: the gradients that a record contributes, and
-// the number of draws of θ in a step.
+// A variant is a setting of DPSVI: the gradients that a record contributes, and the number of draws
+// of θ in a step.
 type variant struct {
 	gradients study.Gradients
 	draws     int
@@ -36,8 +36,8 @@ func (v variant) set(o *DPSVIOptions) {
 	}
 }
 
-// differences returns the derivatives of the elements of f with respect to x[i], by central
-// differences. f must return a new slice in each call.
+// differences returns central differences of the elements of f with respect to x[i]. f must return
+// a new slice in each call.
 func differences(x []float64, i int, f func() []float64) []float64 {
 	const h = 1e-5
 	at := x[i]
@@ -64,8 +64,8 @@ func gradientOf(l Likelihood, theta []float64) func() []float64 {
 	}
 }
 
-// divergence returns the KL divergence of N(m, exp(ρ)²) from the cavity, computed from the
-// definition. point holds the elements of m, then those of ρ.
+// divergence returns the KL divergence of N(m, exp(ρ)²) from the cavity, by definition. point holds
+// the elements of m, then those of ρ.
 func divergence(point, cavity []float64) (total float64) {
 	d := len(point) / 2
 	for i := range d {
@@ -76,10 +76,9 @@ func divergence(point, cavity []float64) (total float64) {
 	return total
 }
 
-// materialised computes the release of the first step of Propose independently of the solver. It
-// returns the noisy sum of the gradients and the number of records in the batch. It computes each
-// record's gradient with respect to the mean and the log sd of q by finite differences, clips it,
-// and draws the noise and the batch from streams that it splits from src as the solver does.
+// materialised computes the release of the first step of Propose independently of the solver, with
+// gradients by finite differences and with the streams that the solver splits from src. It returns
+// the noisy sum and the number of records in the batch.
 func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, sampling dpmech.Sampling) ([]float64, int) {
 	t.Helper()
 	var chosen, noise, draws dpmech.Stream
@@ -133,8 +132,7 @@ func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, samplin
 	return sum, len(batch)
 }
 
-// contributed returns the vector, before clipping, that one record contributes at the draw
-// epsilon.
+// contributed returns the vector of one record at the draw epsilon, before clipping.
 func contributed(s *DPSVI, p Problem, point, epsilon, x []float64, y float64) []float64 {
 	logDensity := func() float64 {
 		eta := 0.0

@@ -12,9 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The Fisher information is the negative second derivative of the log likelihood, averaged over
-// outcomes with their probabilities. Its Frobenius norm never exceeds the bound that the method
-// most returns.
+// The Fisher information is the expected negative second derivative of the log likelihood. Its
+// Frobenius norm never exceeds the bound of the method most.
 func TestInformation(t *testing.T) {
 	for name, c := range responses {
 		of, ok := c.of.(informative)
@@ -55,8 +54,8 @@ func TestInformation(t *testing.T) {
 	}
 }
 
-// The test adds up the results of EachGradient and of EachInformation. They must equal the gradient
-// and the negative Hessian of the log likelihood of all records.
+// The results of EachGradient and EachInformation add up to the gradient and the negative Hessian
+// of the log likelihood of all records.
 func TestEachAddsUp(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Softmax, Classes: 3}, {Family: study.Linear, NoiseSD: 0.5}} {
 		predictors := o.Response().Size()

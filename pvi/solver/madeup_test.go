@@ -8,10 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks Outcome and Information of every response. The score is the derivative of the log
-// likelihood with respect to the predictors. If outcomes have the right distribution, its mean is
-// zero and its variance is the Fisher information. The test averages over outcomes at a grid of
-// normal quantiles z.
+// If outcomes have the right distribution, the mean score (the derivative of the log likelihood
+// with respect to the predictors) is zero, and its variance is the Fisher information. The test
+// averages over outcomes at a grid of normal quantiles z.
 func TestMadeUpOutcomes(t *testing.T) {
 	type outcome struct {
 		name string

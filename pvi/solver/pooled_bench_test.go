@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// manyCounts returns a negative binomial regression of n records on an intercept and the given
-// number of columns, whose coefficients and log dispersion have the prior N(0, 1).
+// manyCounts returns a negative binomial regression of n records on an intercept and some columns.
+// Coefficients and log dispersion have the prior N(0, 1).
 func manyCounts(n, columns int) (*Regression, []float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	d := columns + 2
@@ -31,7 +31,7 @@ func manyCounts(n, columns int) (*Regression, []float64) {
 }
 
 // slopes returns a linear regression of n records with learned noise. The intercept and the slope
-// vary between the given number of groups.
+// vary between groups.
 func slopes(n, groups int) (*Regression, []float64) {
 	random := rand.New(rand.NewPCG(1, 2))
 	d := 2 + 1 + 2 + 2*groups
@@ -68,8 +68,8 @@ func standardNormal(d int) []float64 {
 	return natural
 }
 
-// BenchmarkPooled measures fits of pooled records. The fit of the negative binomial counts should
-// take at most 2 s, and the fit with 669 coordinates at most a minute.
+// The fit of the negative binomial counts should take at most 2 s, and the fit with 669 coordinates
+// at most a minute.
 func BenchmarkPooled(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ordinary returns a linear regression with n records, in which the sd of the noise is a parameter.
-// The records are drawn with the sd noise and an intercept of location.
+// ordinary returns a linear regression of n records that learns the sd of the noise. Its records
+// have the sd noise and an intercept of location.
 func ordinary(n, columns int, noise, location float64, random *rand.Rand) *Regression {
 	d := columns + 2
 	l := NewRegression(d, Outcome{Family: study.Linear})
@@ -36,9 +36,8 @@ func ordinary(n, columns int, noise, location float64, random *rand.Rand) *Regre
 	return l
 }
 
-// The test fits linear regressions that learn the sd of their noise, for several numbers of
-// records, noise sds and intercepts. Each fit must settle, and a further natural-gradient step must
-// not change its q.
+// Fits that learn the sd of their noise settle, and a further natural-gradient step does not change
+// q.
 func TestPooledSettles(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{0, 1, 12, 400} {
@@ -59,8 +58,8 @@ func TestPooledSettles(t *testing.T) {
 	}
 }
 
-// offSettled returns the largest change of a mean or of an sd in a natural-gradient step from q,
-// in sds of q.
+// offSettled returns the largest change of a mean or of an sd in a natural-gradient step from q, in
+// sds of q.
 func offSettled(t *testing.T, l Likelihood, prior, natural []float64) (most float64) {
 	t.Helper()
 	family := gaussian.Full(l.Dim())
@@ -99,9 +98,9 @@ func TestPooledStops(t *testing.T) {
 	}
 }
 
-// At the mode the slope is zero. The precision that Mode returns is the curvature, which the test
-// computes by central differences of the gradient. Steps from the mean of the prior find the mode
-// whether the log posterior is concave there or not.
+// At the mode the slope is zero, and the precision of Mode is the curvature, by central
+// differences. Steps from the prior mean find the mode even if the log posterior is not concave
+// there.
 func TestMode(t *testing.T) {
 	varying, varyingPrior := slopes(120, 4)
 	many, manyPrior := manyCounts(60, 3)
@@ -142,9 +141,9 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// Anderson acceleration solves a linear fixed-point equation with n unknowns in n + 1 evaluations
-// (proven by Walker and Ni, 2011). The test allows a few more because of rounding, and tries
-// several values of the damping. Without acceleration the iteration would need hundreds of steps.
+// Anderson acceleration solves n linear fixed-point equations in n + 1 evaluations (Walker and Ni,
+// 2011). The test allows a few more because of rounding. Without acceleration the iteration would
+// need hundreds.
 func TestAndersonSolvesLinearEquations(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	const n = 5
@@ -193,8 +192,8 @@ func TestAndersonSolvesLinearEquations(t *testing.T) {
 	}
 }
 
-// TestCompare checks that short rules change expectations by no more than rounding, that some
-// records get a short rule and others do not, and that Restore undoes Compare.
+// Short rules change expectations by no more than rounding, some records get a short rule and
+// others do not, and Restore undoes Compare.
 func TestCompare(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Poisson}, {Family: study.NegativeBinomial}, {Family: study.Robust, DegreesOfFreedom: 4}, {Family: study.Softmax, Classes: 3}} {
@@ -221,7 +220,7 @@ func TestCompare(t *testing.T) {
 		}
 		want := expected()
 		l.Compare()
-		for range 2 { // the first call compares, and the second call uses the result
+		for range 2 { // the first call compares, and the second uses the result
 			got := expected()
 			for _, pair := range [][2][]float64{{{got.Value}, {want.Value}}, {got.Gradient, want.Gradient}, {got.Hessian, want.Hessian}} {
 				size := floats.Norm(pair[1], math.Inf(1))

@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The predictive log density agrees with a sum over a fine grid, although the likelihood of some
-// outcomes is thousands of times narrower than the distribution of the predictor. The rule of
-// points is less exact for two predictors, so the limit is wider there.
+// The predictive log density agrees with a sum over a fine grid, although some likelihoods are
+// thousands of times narrower than the distribution of the predictor. The limit is wider for two
+// predictors, for which the rule of points is less exact.
 func TestPredict(t *testing.T) {
 	for _, c := range []struct {
 		outcome solver.Outcome
@@ -91,8 +91,8 @@ func lgamma(x float64) float64 {
 // Moments of the log of the scale in TestPredict.
 const logScale, logScaleSD = -0.5, 0.7
 
-// predicted returns the log density that Predict computes for an outcome y of a record whose
-// predictor of the location is N(mean, sd²).
+// predicted returns Predict's log density of an outcome y, for a predictor of the location N(mean,
+// sd²).
 func predicted(t *testing.T, o solver.Outcome, mean, sd, y float64) float64 {
 	k := o.Response().Size()
 	r := solver.NewRegression(k, o)
@@ -115,8 +115,7 @@ func predicted(t *testing.T, o solver.Outcome, mean, sd, y float64) float64 {
 	return log
 }
 
-// onGrid returns the same log density by a sum over a grid. The likelihood has a scale if scaled is
-// true.
+// onGrid returns the same log density by a sum over a grid. If scaled, the likelihood has a scale.
 func onGrid(density func(y, eta, scale float64) float64, scaled bool, mean, sd, y float64) float64 {
 	const most = 9 // in sds
 	step, scales := 2e-4, []float64{0}

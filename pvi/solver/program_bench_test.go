@@ -27,9 +27,9 @@ func levels(n int) (names []string) {
 	return names
 }
 
-// crossed returns a logistic regression of the given number of rows, with five coefficients and
-// with effects for each group term. groups holds the number of levels of each term. The spreads of
-// the effects are learned, and the sd of the true effects is .7.
+// crossed returns a logistic regression with five coefficients and effects for each group term.
+// groups holds the number of levels of each term. The spreads of the effects are learned, and the
+// sd of the true effects is .7.
 func crossed(tb testing.TB, rows int, groups ...int) *Program {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(7, 8))
@@ -73,9 +73,9 @@ func answer(r *rand.Rand, log float64) float64 {
 	return 0
 }
 
-// items returns a two-parameter model of answers to test items: the log discrimination and the
-// difficulty of an item are correlated effects, and each person has an ability. Each person answers
-// each item.
+// items returns a two-parameter model of answers to test items. The log discrimination and the
+// difficulty of an item are correlated effects, and each person has an ability and answers each
+// item.
 func items(tb testing.TB, persons, n int) *Program {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(9, 10))
@@ -126,7 +126,7 @@ func finished(tb testing.TB, b *model.Builder, density model.Expr, rows int, col
 	return p
 }
 
-// BenchmarkExpected computes the expectations of one step of a pooled fit of programs with groups.
+// BenchmarkExpected computes the expectations of one step of a pooled fit with groups.
 func BenchmarkExpected(b *testing.B) {
 	eachProgram(b, func(b *testing.B, p *Program) {
 		family := gaussian.Full(p.Dim())

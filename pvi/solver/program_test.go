@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// If the density of a record overflows at q, the solvers that need its curvature return
-// ErrDiverged. A client then proposes no change, because another error would reveal that it has
-// such a record. For ordinary records at the same q the solvers return a factor.
+// If the density of a record overflows at q, solvers that need its curvature return ErrDiverged, so
+// that a client proposes no change; another error would reveal the record. For ordinary records at
+// the same q they return a factor.
 func TestProgramThatOverflowsDiverges(t *testing.T) {
 	b := model.NewBuilder("counts")
 	y, x := b.Integer("y", 0, 10), b.Reals("x", []string{"x"}, 0, 1)
@@ -40,9 +40,8 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 	}
 }
 
-// The test checks that a record adds the same vector to a sum, whichever records were added before
-// it. Noise and θ are the same each time. In this test's model different records depend on
-// different coordinates of θ.
+// A record adds the same vector to a sum, whichever records were added before it. In this model
+// different records depend on different coordinates of θ.
 func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	b := model.NewBuilder("levels")
 	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)
@@ -74,8 +73,8 @@ func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	}
 }
 
-// The expected Hessian of a program with groups agrees with central differences of the gradient.
-// Under a diagonal q, the diagonal of the expected Hessian agrees with them too.
+// The expected Hessian of a program with groups agrees with central differences of the gradient,
+// also its diagonal under a diagonal q.
 func TestCurvatureOfPrograms(t *testing.T) {
 	for name, p := range map[string]*Program{"crossed": crossed(t, 200, 3, 2), "items": items(t, 6, 4)} {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +100,8 @@ func TestCurvatureOfPrograms(t *testing.T) {
 	}
 }
 
-// A pooled fit of many small groups settles with average Hessians. With Hessians at the mean of q,
-// its steps do not settle.
+// A pooled fit of many small groups settles with average Hessians, but not with Hessians at the
+// mean of q.
 func TestPooledAveragesHessiansThatDoNotSettle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of steps that do not settle")

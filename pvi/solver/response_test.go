@@ -18,7 +18,7 @@ type tested struct {
 	kind study.OutcomeKind
 }
 
-// responses holds the response of every family, and some responses with other settings.
+// responses holds the response of every family, some also with other settings.
 var responses = func() map[string]tested {
 	all := map[string]tested{
 		"known normal":   {knownNormal{variance: .3}, study.Measured},
@@ -32,9 +32,8 @@ var responses = func() map[string]tested {
 	return all
 }()
 
-// outcomes returns all values that an outcome can take, or nil if the outcome is a real number.
-// Counts have no largest value, so the list omits counts whose probability is negligible at the
-// predictors of these tests.
+// outcomes returns all values of an outcome, or nil if it is a real number. It omits counts whose
+// probability is negligible at the predictors of these tests.
 func (c tested) outcomes() (all []float64) {
 	n := map[study.OutcomeKind]int{study.Binary: 2, study.Class: c.of.Size() + 1, study.Count: 3000}[c.kind]
 	for y := range n {
@@ -51,8 +50,7 @@ func (c tested) y() *rapid.Generator[float64] {
 	return rapid.Float64Range(-9, 9)
 }
 
-// Gradient and Hessian of every response agree with finite differences of the value and of the
-// gradient.
+// Gradient and Hessian agree with finite differences of the value and of the gradient.
 func TestResponseDerivatives(t *testing.T) {
 	for name, r := range responses {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +109,8 @@ func TestResponsesAreNormalised(t *testing.T) {
 	})
 }
 
-// Outcomes from Draw have the distribution of the response: the mean gradient is zero, and the
-// mean Hessian is minus the mean square of the gradient.
+// Outcomes from Draw have the response's distribution: the mean gradient is zero, and the mean
+// Hessian is minus the mean square of the gradient.
 func TestDraws(t *testing.T) {
 	const n = 40_000
 	for name, c := range responses {
@@ -146,8 +144,7 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// At extreme predictors all results are finite. The test omits counts, because their mean
-// overflows.
+// At extreme predictors all results are finite. Counts are omitted, because their mean overflows.
 func TestResponsesFarOut(t *testing.T) {
 	for name, r := range responses {
 		if r.kind == study.Count {
@@ -167,7 +164,7 @@ func TestResponsesFarOut(t *testing.T) {
 	}
 }
 
-// If erfc does not underflow, log Φ agrees with erfc. In the far tail it agrees with the asymptotic
+// log Φ agrees with erfc if that does not underflow. In the far tail it agrees with the asymptotic
 // series 1/x − 1/x³ + 3/x⁵ − ….
 func TestLogNormalCDF(t *testing.T) {
 	for x := -40.0; x <= 8; x += .25 {

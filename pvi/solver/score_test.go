@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Score returns the gradient of the log likelihood and the Fisher information. In this test's
-// families the information does not depend on the outcomes, so it equals the negative second
-// derivative, which the test computes by finite differences.
+// Score returns the gradient of the log likelihood and the Fisher information. In these families
+// the information does not depend on the outcomes, so it equals the negative second derivative.
 func TestScore(t *testing.T) {
 	for name, o := range map[string]Outcome{
 		"linear":   {Family: study.Linear, NoiseSD: 0.6},

@@ -43,7 +43,7 @@ func TestConjugate(t *testing.T) {
 	}
 }
 
-// With little noise, ClippedAnalytical proposes nearly the same factor as the exact update.
+// With little noise, ClippedAnalytical proposes nearly the exact update.
 func TestClippedAnalyticalWithoutNoise(t *testing.T) {
 	l := newLine(t, 40)
 	exact, _ := proposed(t, NewConjugate(l.linear, l.shard), 1)
@@ -55,7 +55,7 @@ func TestClippedAnalyticalWithoutNoise(t *testing.T) {
 	}
 }
 
-// ClippedAnalytical releases statistics once. A restored solver uses the same statistics.
+// ClippedAnalytical releases statistics once. A restored solver uses the same ones.
 func TestClippedAnalyticalReleasesOnce(t *testing.T) {
 	l := newLine(t, 40)
 	g := l.mechanism(t, .1)

@@ -24,9 +24,8 @@ func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]
 func (w *witness) State() []byte        { return []byte("remembered") }
 func (w *witness) Restore([]byte) error { return nil }
 
-// The test checks two properties of a prior that is split among M clients. The cavity of each
-// client is prior^(1/M). The prior times the factors of all clients equals the product of the
-// clients' posteriors (Tresp 2000). Each of the 4 posteriors has natural parameters 10, 20, ...
+// The cavity of each of M clients is prior^(1/M). The prior times all factors equals the product of
+// the clients' posteriors (Tresp 2000).
 func TestSplitPrior(t *testing.T) {
 	const clients = 4
 	prior := []float64{1, -2, 3, 0.5}

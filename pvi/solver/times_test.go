@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that Times(l, 3) equals the likelihood of three copies of each record of l.
+// Times(l, 3) equals the likelihood of three copies of each record of l.
 func TestTimes(t *testing.T) {
 	const times = 3
 	build := func(copies int) solver.Likelihood {

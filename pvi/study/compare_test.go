@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// measured changes the study private to a regression of version 2. compared also scores
-// records that it holds out.
+// measured changes the study private to a regression of version 2. compared also scores held-out
+// records.
 var measured = set("study.version=2", `model={ family = "linear", outcome = "y", terms = ["g"], noise_sd = 1.0 }`, "inference={}", "federation.nominal_records=100")
 
 var compared = with(measured, "compare={}")
 
-// The test checks that the table [compare] adds a round to the study, and that the default range of
-// log predictive densities follows from the bounds or levels of the outcome.
+// The table [compare] adds a round. The default range of log predictive densities follows from the
+// bounds or levels of the outcome.
 func TestCompare(t *testing.T) {
 	for _, c := range []struct {
 		settings  []string

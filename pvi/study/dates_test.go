@@ -24,16 +24,15 @@ type = "numeric"
 bounds = [0, 9]
 `
 
-// julianDay returns the number of a day of the Gregorian calendar, by the formula of Fliegel and
-// Van Flandern, Communications of the ACM 11 (1968), 657.
+// julianDay returns the number of a Gregorian day, by the formula of Fliegel and Van Flandern,
+// Communications of the ACM 11 (1968), 657.
 func julianDay(y, m, d int) int {
 	shift := (m - 14) / 12
 	return d - 32075 + 1461*(y+4800+shift)/4 + 367*(m-2-12*shift)/12 - 3*((y+4900+shift)/100)/4
 }
 
-// The test checks that the value of a date is the number of days since the declared day, divided by
-// 365.25. It counts the days by an independent formula. A day that is written as text and read
-// again must have the same value.
+// The value of a date is the number of days since the declared day, divided by 365.25. A day that
+// is written as text and read again has the same value.
 func TestYears(t *testing.T) {
 	c := &parse(t, datesSource).Columns[0]
 	for _, d := range [][3]int{{2020, 1, 1}, {2024, 1, 1}, {2019, 12, 31}, {2020, 2, 29}, {1900, 3, 1}, {1582, 10, 15}, {2399, 12, 31}} {
@@ -52,8 +51,7 @@ func TestYears(t *testing.T) {
 	}
 }
 
-// A column of dates cannot be the outcome of a count model, even if its bounds are a whole number
-// of years apart.
+// Dates cannot be the outcome of a count model, even if their bounds are whole years apart.
 func TestDatesAreNoCounts(t *testing.T) {
 	text := strings.NewReplacer(`"linear", outcome = "y", noise_sd = 1`, `"poisson", outcome = "enrolled"`, `terms = ["enrolled"]`, `terms = ["y"]`,
 		"1582-10-15", "2020-01-01", "2399-12-31", "2024-01-01").Replace(datesSource)

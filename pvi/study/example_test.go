@@ -44,8 +44,7 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// This example parses a study, and prints its coefficients, the scale of a column, and default
-// values of keys that the study leaves out.
+// This example parses a study, and prints its coefficients, the scale of a column, and defaults.
 func ExampleParse() {
 	s, err := study.Parse("beetles.toml", []byte(beetles))
 	if err != nil {

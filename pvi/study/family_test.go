@@ -24,7 +24,7 @@ column = [
 ]
 `
 
-// ofFamily returns the study families with the given model, further keys of [inference], and keys of
+// ofFamily returns families with the given model, further keys of [inference], and keys of
 // [privacy].
 func ofFamily(model, inference, privacy string) string {
 	return strings.NewReplacer("MODEL", model, "rounds = 3", "rounds = 3"+inference, `unit = "none"`, privacy).Replace(families)
@@ -127,8 +127,8 @@ federation = { nominal_records = 9`, "", `no public number bounds the effect of 
 	}
 }
 
-// The test checks that a transform is applied before a column is mapped to [−1, 1] by its bounds,
-// and that a public centre and spread, if given, replace the bounds in this map.
+// A transform is applied before a column is mapped to [−1, 1] by its bounds. A public centre and
+// spread, if given, replace the bounds.
 func TestScaling(t *testing.T) {
 	s := parse(t, ofFamily(`family = "linear", outcome = "age", noise_sd = 3, terms = ["gain"]`, "", `unit = "none"`))
 	gain, _ := s.Column("gain")
@@ -149,7 +149,7 @@ func TestScaling(t *testing.T) {
 
 // The default solver of a Poisson regression with groups is SVI, which draws samples from q,
 // because the expected rate exp(exp(log sd)·z) is infinite under every Gaussian q. For other
-// regressions with groups the default is NaturalGradient.
+// regressions with groups it is NaturalGradient.
 func TestSolverOfGroups(t *testing.T) {
 	for model, want := range map[string]study.Solver{
 		`family = "poisson", outcome = "visits"`:                 study.SVI,

@@ -13,8 +13,7 @@ model = { formula = "falls ~ age + dose + ward", family = "poisson" }
 prior = { b = "normal(0, 1)" }
 `
 
-// The program of a formula reads two kinds of numbers of a record: values of columns, after the
-// columns' transforms, and indicators of levels.
+// The program of a formula reads transformed values of columns, and indicators of levels.
 func TestNumbersOfAFormula(t *testing.T) {
 	st := parse(t, formulaStudy)
 	p := st.Model.Program
@@ -58,8 +57,7 @@ func TestKeysOfFormulas(t *testing.T) {
 }
 
 // If whole clients are protected, formulas without effects of groups, curves and monotonic effects
-// have intervals by default. A study with any other formula is refused unless it asks for point
-// estimates.
+// have intervals by default. Others are refused unless the study asks for point estimates.
 func TestFormulasOfClients(t *testing.T) {
 	clients := set(`privacy.unit="client"`, "federation.nominal_records=40")
 	st := parse(t, formulaStudy, clients...)
@@ -83,8 +81,8 @@ func TestFormulasOfClients(t *testing.T) {
 	}
 }
 
-// Since version 3 the default priors of a formula are those of a study with a family, in natural
-// units. Half the widths of the bounds are 1 on the model's scale.
+// Since version 3 the default priors of a formula are those of a family, in natural units. Half the
+// widths of the bounds are 1 on the model's scale.
 func TestPriorsOfAFormula(t *testing.T) {
 	const halfX, halfY = 5, 40
 	priors := func(version int, model string) (*study.Study, map[string]string) {

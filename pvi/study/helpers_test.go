@@ -40,8 +40,8 @@ func expect(t *testing.T, source, want string, overrides ...study.Override) *stu
 	return s
 }
 
-// set returns overrides. Each setting is a key, the sign = and a value, which is empty if the key is
-// to be removed.
+// set returns overrides. Each setting is a key, the sign = and a value; an empty value removes the
+// key.
 func set(settings ...string) []study.Override {
 	var all []study.Override
 	for _, s := range settings {
@@ -56,7 +56,7 @@ func with(base []study.Override, settings ...string) []study.Override {
 	return append(base[:len(base):len(base)], set(settings...)...)
 }
 
-// edit replaces the first occurrence of old in source by new. It panics if old does not occur.
+// edit replaces the first old in source by new. It panics if there is none.
 func edit(source, old, new string) string {
 	if !strings.Contains(source, old) {
 		panic("edit: no " + old)
@@ -64,7 +64,7 @@ func edit(source, old, new string) string {
 	return strings.Replace(source, old, new, 1)
 }
 
-// wards is the beginning of studies whose model is a formula or a program.
+// wards begins studies whose model is a formula or a program.
 const wards = `
 study = { version = 2, name = "wards" }
 privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }

@@ -10,14 +10,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test passes malicious documents of the largest allowed size to Parse. Parse must finish in
-// the time of a few passes over the document, and its errors must be short. An algorithm whose time
-// grows with the square of the size would take minutes.
+// Parse reads malicious documents of the largest size in the time of a few passes, and its errors
+// are short. An algorithm with quadratic time would take minutes.
 //
 //abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
 //abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
 func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
-	// many returns as many lines of the given format as fit into a document of the largest size.
+	// many returns as many lines of the format as fit into the largest document.
 	many := func(format string) string {
 		var b strings.Builder
 		marks := 0
@@ -61,7 +60,7 @@ func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
 	}
 }
 
-// Reading a study with a program of many short tokens takes no more memory than other studies.
+// A program of many short tokens takes no more memory than other studies.
 //
 //abuse:case A12 a program of many tokens takes bounded memory
 func TestMemoryOfPrograms(t *testing.T) {

@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test parses studies of version 2 with every solver, for several models and for every privacy
-// unit. Only some solvers have honest intervals ([study.Study.Honest]). With another solver Parse
-// must refuse the study unless it has intervals = "none".
+// For every solver, several models and every privacy unit, a study of version 2 without honest
+// intervals ([study.Study.Honest]) is refused unless it has intervals = "none".
 func TestEverySolverIsHonestOrRefused(t *testing.T) {
 	models := []string{
 		`{ family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5 }`,
@@ -48,8 +47,8 @@ func TestEverySolverIsHonestOrRefused(t *testing.T) {
 	}
 }
 
-// The test checks that Parse refuses a study of version 2 whose method has no honest intervals,
-// unless the study has intervals = "none". In version 1 Parse must refuse this key.
+// A study of version 2 without honest intervals is refused unless it has intervals = "none".
+// Version 1 lacks this key.
 func TestIntervals(t *testing.T) {
 	const (
 		svi     = `inference={ rounds = 30, solver = "dp-svi" }`
@@ -60,7 +59,7 @@ func TestIntervals(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		with    []study.Override
-		missing string // part of the error without the key; "" if the study has honest intervals
+		missing string // part of the error without the key, or ""
 	}{
 		{"scoring", set("study.version=2", "inference={}"), ""},
 		{"one-step", set("study.version=2", svi, `inference.noise_aware="one-step"`), ""},

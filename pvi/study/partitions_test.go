@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partedModel is a model for which clients may divide their records into parts.
+// partedModel allows clients to divide their records into parts.
 const partedModel = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
 
 func TestPartitions(t *testing.T) {
@@ -50,9 +50,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// The test checks that Parse returns exactly one error if the number of parts is 0. If Parse then
-// read the study as if its records were not divided, it would return a second error, about the
-// solver.
+// If Parse read partitions = 0 as no division, it would return a second error, about the solver.
 func TestPartitionsOutOfRangeAreOneError(t *testing.T) {
 	source := ofFamily(partedModel, `, partitions = 0, solver = "natural-gradient"`, `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`)
 	if _, err := study.Parse("t.toml", []byte(source)); err == nil || strings.Count(err.Error(), "t.toml") != 1 {

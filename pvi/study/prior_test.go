@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Version 3 has wider default priors for the coefficients of models with log odds or log rates, and
-// a prior of a smaller noise sd. Studies of versions 1 and 2 keep the priors that they had.
+// Version 3 has wider default priors for models with log odds or log rates, and a prior of a
+// smaller noise sd. Versions 1 and 2 keep theirs.
 func TestDefaultPriors(t *testing.T) {
 	for _, c := range []struct {
 		model string
@@ -67,8 +67,8 @@ column = [
 }
 
 // The default prior of many coefficients is narrower, so that the sd of the predictor stays about
-// the same. A prior that the study states holds for the intercept too. An exception that states only a
-// mean keeps the sd that the coefficient has by default.
+// the same. A prior that the study states holds for the intercept too. An exception that states
+// only a mean keeps the default sd.
 func TestDefaultPriorOfManyCoefficients(t *testing.T) {
 	for _, c := range []struct {
 		levels           int

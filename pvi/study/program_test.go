@@ -26,10 +26,10 @@ s = [1.0, 2.5]
 b = "normal(0, 1)"
 `
 
-// clipped gives the study programStudy the clip that its solver needs.
+// clipped gives programStudy the clip that its solver needs.
 var clipped = set("privacy.clip=2.0")
 
-// attached returns the study programStudy with the text of its program.
+// attached returns programStudy with the text of its program.
 func attached(t *testing.T) string {
 	t.Helper()
 	document, err := study.Attach("study.toml", []byte(programStudy), func(string) ([]byte, error) { return []byte(programText), nil })
@@ -39,8 +39,8 @@ func attached(t *testing.T) string {
 	return string(document)
 }
 
-// Attach puts the text of the program into the document, so that the digest covers it. A value that
-// is not the name of a file beside the study is refused.
+// Attach puts the text of the program into the document, so that the digest covers it. The value
+// must name a file beside the study.
 func TestAttach(t *testing.T) {
 	text := programText
 	read := func(name string) ([]byte, error) {
@@ -79,8 +79,8 @@ func TestAttach(t *testing.T) {
 	expect(t, programStudy, "is the name of a file")
 }
 
-// The test checks that the method Number returns the values that the study's table [model.data]
-// describes: transformed values of columns, numbers of levels, and indicators.
+// Number returns the values that [model.data] describes: transformed values of columns, numbers of
+// levels, and indicators.
 func TestNumbersOfAProgram(t *testing.T) {
 	st := parse(t, attached(t), clipped...)
 	var got []float64
@@ -101,7 +101,7 @@ func TestNumbersOfAProgram(t *testing.T) {
 	}
 }
 
-// The default solver of a program releases scores. It needs no clip, and it has intervals.
+// The default solver of a program releases scores. It needs no clip and has intervals.
 func TestDefaultSolverOfPrograms(t *testing.T) {
 	st := parse(t, attached(t), set("inference=")...)
 	if st.Inference.Solver != study.Scoring || !st.Honest() || st.Points() {

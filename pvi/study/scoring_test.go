@@ -11,8 +11,8 @@ import (
 // practices changes the study private to one of version 2 that protects clients.
 var practices = set("study.version=2", `model={ family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5 }`, "inference={}", `privacy.unit="client"`, "federation.nominal_records=40")
 
-// In version 2 of the language, the default solver for the privacy unit client is Scoring, if
-// Scoring can fit the model.
+// In version 2, the default solver for the privacy unit client is Scoring, if Scoring can fit the
+// model.
 func TestScoringOfClients(t *testing.T) {
 	for _, c := range []struct {
 		settings []string
@@ -55,8 +55,7 @@ func TestScoringOfClientsRefused(t *testing.T) {
 	expect(t, private, "is used only with solver", with(practices, `privacy.unit="record"`, `inference.target="pooled"`)...)
 }
 
-// The solver Scoring fits effects of groups if the privacy unit is the record and there are not too
-// many effects.
+// Scoring fits effects of groups if the privacy unit is the record and there are not too many.
 func TestScoringOfGroups(t *testing.T) {
 	record := with(practices, `privacy.unit="record"`)
 	groups := with(record, `model.groups=["1 + x | g"]`)

@@ -56,8 +56,8 @@ func TestStandardisationErrors(t *testing.T) {
 	}
 }
 
-// The bounds that a standardisation found are used only to scale values for the model. Values
-// beyond these bounds are moved to the nearest bound.
+// The bounds that a standardisation found only scale values for the model. Values beyond them are
+// moved to the nearest bound.
 func TestWithScale(t *testing.T) {
 	s := parse(t, found(""))
 	if s.HasScale() || !parse(t, good).HasScale() {

@@ -144,7 +144,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the encodings on record anew")
 
-// The encodings of version 1 must not change, because other releases of the program read them.
+// The encodings of version 1 must not change, because other releases read them.
 func TestOnRecord(t *testing.T) {
 	for kind, c := range codecs {
 		path := filepath.Join("testdata", "v1-"+strings.ReplaceAll(kind.String(), " ", "-")+".hex")
@@ -183,8 +183,8 @@ func TestFormByHand(t *testing.T) {
 	}
 }
 
-// Lengths beyond the limits are refused before memory is allocated, and numbers that are not finite
-// are refused.
+// Lengths beyond the limits are refused before memory is allocated. So are numbers that are not
+// finite.
 //
 //abuse:case A13 numbers that are not finite are refused where they are read
 //abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated
@@ -247,7 +247,7 @@ func TestNamesAreBoundedByTheMessage(t *testing.T) {
 	}
 }
 
-// If Read accepts bytes as a message, writing the message gives the same bytes.
+// Bytes that Read accepts are those that writing the message gives.
 //
 //abuse:case P01 one encoding for one value, no panic, memory in proportion
 func FuzzRead(f *testing.F) {

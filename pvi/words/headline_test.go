@@ -9,11 +9,10 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// The test checks that the headline states the ε against the strongest observer that the study does
-// not trust. By default, a study of version 2 that opens only sums meets its target against another
-// participant. With colluders = 0, the target of 4 holds for the noise of all three clients
-// together. The ε against a participant is then 5.06, because it can subtract its own third of the
-// noise.
+// The headline states the ε against the strongest untrusted observer. By default, a study of
+// version 2 that opens only sums meets its target against another participant. With colluders = 0,
+// the target of 4 holds for the noise of all three clients together, and the ε against a
+// participant, which can subtract its own third, is 5.06.
 func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 	none := study.Override{Key: "federation.colluders", Value: "0"}
 	for _, c := range []struct {
@@ -42,8 +41,7 @@ func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 	}
 }
 
-// The test checks that the headline warns of an ε above 10 and states the factor e^ε, and that it
-// does not warn of smaller ε.
+// The headline warns of an ε above 10 and states the factor e^ε.
 func TestHeadlineOfALargeEpsilon(t *testing.T) {
 	for epsilon, want := range map[float64]string{2: "", 10: "", 20: "which is 4.9e+08", 1e6: "which is more than 1e+300"} {
 		got := words.Headline([]method.Cost{{Epsilon: epsilon, Delta: 1e-5}})

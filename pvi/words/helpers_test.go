@@ -23,7 +23,7 @@ type = "numeric"
 bounds = [0, 1]
 `
 
-// protocol returns the protocol of a study with the given number of clients, at most 3.
+// protocol returns the protocol of a study with at most 3 clients.
 func protocol(t *testing.T, source string, clients int, overrides ...study.Override) *pvi.Protocol {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(source), overrides...)
@@ -37,8 +37,7 @@ func protocol(t *testing.T, source string, clients int, overrides ...study.Overr
 	return p
 }
 
-// says checks that got contains each text in want and, unless not is empty, that it does not contain
-// not.
+// says checks that got contains each text in want, and not the text not unless it is empty.
 func says(t *testing.T, got string, want []string, not string) {
 	t.Helper()
 	for _, text := range want {

@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// The description of a study names every column with its bounds or with all of its levels. It
-// states that other records are left out under every rule of the study. It points out narrow
-// slices, and columns that only serve to choose records.
+// The description of a study names every column with its bounds or levels, and states every rule
+// that leaves records out. It points out narrow slices, and columns that only choose records.
 func TestRecordsThatCount(t *testing.T) {
 	const columns = `
 [[column]]

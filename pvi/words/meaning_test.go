@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// If a secret bit is released by randomised response with privacy cost ε, the best guess of the bit
-// is right with probability e^ε/(1 + e^ε). No mechanism with this ε allows a better guess, so
-// Meaning must state this probability.
+// If randomised response of cost ε releases a secret bit, the best guess is right with probability
+// e^ε/(1 + e^ε). No mechanism with this ε allows a better guess, so Meaning must state this
+// probability.
 func TestMeaningIsTheBoundOfRandomisedResponse(t *testing.T) {
 	view := method.View{Name: method.Coordinator, Who: "the coordinator"}
 	for _, epsilon := range []float64{.1, 1, 4} {
