@@ -54,7 +54,6 @@ func dealt(i int) (x, y float64) {
 	return x, y
 }
 
-// site returns the site of the first client.
 func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	t.Helper()
 	site, err := p.NewSite(clientID(0), s)

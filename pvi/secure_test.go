@@ -37,7 +37,6 @@ func TestSecureRules(t *testing.T) {
 	}
 }
 
-// Least is the smallest number of clients that NewProtocol accepts.
 func TestLeastClients(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for _, aggregation := range []study.Aggregation{study.ByCoordinator, study.Secure} {

@@ -48,7 +48,6 @@ type column struct {
 	missing int       // cell of missing values, or −1
 }
 
-// width returns the number of elements of a column in one group.
 func (c *column) width() int {
 	if c.edges == nil {
 		return c.cells

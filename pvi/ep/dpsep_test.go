@@ -393,7 +393,6 @@ func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkExpectationStep measures a whole step, from sampling to the update of the factor.
 func BenchmarkExpectationStep(b *testing.B) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {

@@ -151,7 +151,7 @@ func (c paperRun) provable() float64 {
 	return c.epsilon
 }
 
-// fit runs SEP if epsilon is 0 and DPSEP otherwise, and returns q.
+// fit runs SEP if epsilon is 0, and DPSEP otherwise.
 func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint64) *solver.Approximation {
 	t.Helper()
 	const clip, weight, startSD = 8, 1, 1

@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/special"
 )
 
-// network returns the output η of a network, computed from the definition.
+// network computes the output η of a network from the definition.
 func network(hidden int, x, theta []float64) float64 {
 	d := len(x)
 	eta := theta[hidden*(d+2)]

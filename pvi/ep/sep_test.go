@@ -81,7 +81,7 @@ func posteriorOf(t *testing.T, way string, family gaussian.Family, r *solver.Reg
 	return posterior(t, family, prior, factor)
 }
 
-// Every algorithm without noise finds the exact posterior of normal outcomes.
+// Without noise every algorithm finds the exact posterior of normal outcomes.
 func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 	const n, d = 60, 4
 	r := outcomes(t, study.Linear, n, d, 1)

@@ -152,7 +152,6 @@ func same(t *testing.T, family, program *fit.Model) {
 	}
 }
 
-// evaluate returns the log densities of records at theta.
 func evaluate(t *testing.T, m *fit.Model, records *shard.Records, theta []float64) []float64 {
 	t.Helper()
 	table, err := m.Load(shard.Design(m.Study, records))

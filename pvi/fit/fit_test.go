@@ -50,7 +50,6 @@ func init() {
 	}
 }
 
-// modelOf returns the model of a study.
 func modelOf(t interface{ Fatal(...any) }, text string) *Model {
 	st, err := study.Parse("t.toml", []byte(text))
 	if err != nil {

@@ -48,7 +48,6 @@ func (m *Model) RecordBound() float64 {
 	return m.typical(m.public()).Bound * (1 + squares)
 }
 
-// public returns the public numbers about the outcome.
 func (m *Model) public() solver.Public {
 	prior := m.Study.Prior
 	p := solver.Public{

@@ -143,7 +143,6 @@ func logMean(logs []float64) float64 {
 	return top + math.Log(sum/float64(len(logs)))
 }
 
-// newGenerator returns the generator of the study's quantities.
 func (m *Model) newGenerator(records *shard.New) (generator, error) {
 	if m.Study.Model.Program == nil {
 		return m.newOutcomes(records)

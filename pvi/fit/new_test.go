@@ -207,7 +207,7 @@ func TestPredictionsOfFamilies(t *testing.T) {
 	}
 }
 
-// ending returns the quantity whose name ends in the given text, or nil.
+// ending returns the quantity whose name ends in the text, or nil.
 func ending(all predicted, text string) *fit.Quantity {
 	for name, q := range all {
 		if strings.HasSuffix(name, text) {
@@ -217,7 +217,6 @@ func ending(all predicted, text string) *fit.Quantity {
 	return nil
 }
 
-// newTable returns a reader of CSV text.
 func newTable(t *testing.T, m *fit.Model, text string) table.Reader {
 	t.Helper()
 	rows, err := table.NewCSV(strings.NewReader(text), shard.Format(m.Study))

@@ -21,7 +21,6 @@ func (m *Model) Draw(s *shard.Shard, i int, theta []float64, r solver.Source) fl
 	return m.Outcome().Response().Draw(eta, m.scaleAt(theta), r)
 }
 
-// scaleAt returns the scale of the outcomes at θ.
 func (m *Model) scaleAt(theta []float64) float64 {
 	if m.layout.scale >= 0 {
 		return math.Exp(theta[m.layout.scale])

@@ -29,7 +29,6 @@ func (m *Model) regressors(b *model.Builder) model.Expr {
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
-// coefficients returns the prior of the coefficients of one class.
 func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	mean, sd := make([]float64, m.layout.coefficients), make([]float64, m.layout.coefficients)
 	for i := range mean {

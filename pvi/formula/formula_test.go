@@ -17,7 +17,6 @@ import (
 
 var update = flag.Bool("update", false, "write the programs of the formulas to testdata")
 
-// check ends the test if err is not nil.
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -40,7 +40,6 @@ type smooth struct {
 	knots  int
 }
 
-// variable returns the index of the variable that a node denotes.
 func (w *writer) variable(n *node) int {
 	source := strings.Join(strings.Fields(w.request.Formula[n.at.From:n.at.To]), "")
 	if i := slices.IndexFunc(w.variables, func(v *variable) bool { return v.source == source }); i >= 0 {

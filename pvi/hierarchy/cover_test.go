@@ -66,7 +66,6 @@ func randomLikelihood(r *rand.Rand, truth []float64, information float64) *hiera
 	return l
 }
 
-// randomSDs returns k prior sds.
 func randomSDs(r *rand.Rand, k int) []float64 {
 	sds := make([]float64, k)
 	for i := range sds {
@@ -75,7 +74,6 @@ func randomSDs(r *rand.Rand, k int) []float64 {
 	return sds
 }
 
-// posteriorOf returns the posterior of a [hierarchy.Prior] or a [hierarchy.Joint].
 func posteriorOf(t *testing.T, p interface {
 	Region(*hierarchy.Likelihood) (hierarchy.Region, error)
 	Posterior(*hierarchy.Likelihood, hierarchy.Region, int, int) ([]float64, *mat.SymDense, error)

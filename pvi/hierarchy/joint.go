@@ -220,7 +220,6 @@ func (p *Joint) information(l *Likelihood, w, observed *mat.Dense) *mat.SymDense
 	return a
 }
 
-// diagonal reports whether all elements of m off the diagonal are 0.
 func diagonal(m *mat.Dense) bool {
 	rows, _ := m.Dims()
 	for i := range rows {

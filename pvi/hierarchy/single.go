@@ -62,7 +62,6 @@ func mode(log func(x float64) float64) float64 {
 	return math.Sinh(best)
 }
 
-// at returns point i of the grid.
 func (s *Single) at(i int) float64 {
 	return s.centre + s.scale*math.Sinh(singleStep*float64(i)-singleRange)
 }

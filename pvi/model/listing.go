@@ -33,7 +33,6 @@ func (m *Model) Listing(w io.Writer) error {
 
 var phases = [...]string{ir.Fixed: "constant", ir.Data: "row", ir.Shared: "step", ir.Record: "record"}
 
-// listed returns the operation of node i as text.
 func listed(p *ir.Program, i int) string {
 	n := &p.Nodes[i]
 	switch n.Op {

@@ -37,7 +37,6 @@ column = [
 ]
 `
 
-// check ends the test if err is not nil.
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

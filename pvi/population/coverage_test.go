@@ -58,7 +58,6 @@ func (f federation) replicate(t *testing.T, replications int, seed uint64) cell 
 	return c
 }
 
-// quantile returns the quantile of coordinate i with probability p.
 func (m *Mixture) quantile(i int, p float64) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
 	const wide = 40 // sds beyond which the normal tail is 0
@@ -79,7 +78,6 @@ func (m *Mixture) quantile(i int, p float64) float64 {
 	}
 }
 
-// below returns the probability that coordinate i is below x.
 func (m *Mixture) below(i int, x float64) (p float64) {
 	for k, mean := range m.means {
 		p += math.Erfc((mean[i]-x)/math.Sqrt(2*m.covariances[k].At(i, i))) / 2

@@ -154,7 +154,6 @@ func (f *federation) mu() float64 {
 
 func phi(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// run plays all rounds and returns the last state.
 func (f *federation) run(t testing.TB, seed uint64) *State {
 	s, ok := New(f.setting(seed))
 	if !ok {
@@ -163,7 +162,6 @@ func (f *federation) run(t testing.TB, seed uint64) *State {
 	return f.advance(t, s, 1, f.rounds)
 }
 
-// advance plays rounds first to last.
 func (f *federation) advance(t testing.TB, s *State, first, last int) *State {
 	var ok bool
 	vector, sum := make([]float64, Size(f.d, nil)), make([]float64, Size(f.d, nil))

@@ -51,7 +51,6 @@ const (
 // most 1. The largest is 1. rounds must be at least 2.
 func Weights(rounds int) []float64 { return weights(rounds, voting) }
 
-// weights returns the weights, given the share of the first round.
 func weights(rounds int, voting float64) []float64 {
 	weights := make([]float64, rounds)
 	for t := 1; t < rounds; t++ {

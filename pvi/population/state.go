@@ -206,7 +206,6 @@ func (s *State) like() []*round {
 	})
 }
 
-// fewest returns the smallest number of answers in any of the rounds.
 func fewest(rounds []*round) int {
 	n := rounds[0].answers
 	for _, o := range rounds {

@@ -6,7 +6,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// packedSize returns the length of vec S for a symmetric d×d matrix S.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
 // pack writes vec S to dst: the lower triangle by rows, multiplied by √2 off the diagonal, so that
@@ -38,7 +37,6 @@ func unpack(d int, v []float64, scale float64) *mat.SymDense {
 	return s
 }
 
-// norm returns the Frobenius norm.
 func norm(s mat.Symmetric) float64 { return math.Sqrt(inner(s, s)) }
 
 // inner returns tr(AB).
@@ -52,7 +50,6 @@ func inner(a, b mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// scaledUnit returns xI.
 func scaledUnit(d int, x float64) *mat.SymDense {
 	s := mat.NewSymDense(d, nil)
 	for i := range d {

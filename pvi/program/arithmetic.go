@@ -162,7 +162,6 @@ func (s *stager) product(a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// dot returns the dot product of two vectors of the same size.
 func (s *stager) dot(a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	if len(a.shape.dims) != 1 || len(b.shape.dims) != 1 || a.shape.dims[0] != b.shape.dims[0] {

@@ -42,7 +42,6 @@ func compiled(t testing.TB, text string, data program.Data) *model.Model {
 	return c.Model
 }
 
-// gradients measures the clipped gradient of a program with the given records.
 func gradients(b *testing.B, m *model.Model, rows int, columns [][]float64) {
 	table, err := m.Load(rows, columns)
 	check(b, err)

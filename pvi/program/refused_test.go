@@ -13,7 +13,6 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// check ends the test if err is not nil.
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -120,5 +120,4 @@ func wholeNumber(n int) value {
 // fixed reports whether the value is constant.
 func (v *value) fixed() bool { return v.numbers != nil }
 
-// number returns the only element of a constant value.
 func (v *value) number() float64 { return v.numbers[0] }

@@ -197,7 +197,6 @@ func TestScaleVoid(t *testing.T) {
 	}
 }
 
-// Server and sites refuse invalid messages and do not change.
 func TestScaleRefuses(t *testing.T) {
 	st := scalestudy.Parse(t, scalestudy.Record, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))

@@ -206,7 +206,6 @@ func TestScaleKnowsItsNoise(t *testing.T) {
 	}
 }
 
-// BenchmarkScaleSearch measures a search of two columns over ten thousand records.
 func BenchmarkScaleSearch(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const records = 10_000

@@ -93,7 +93,7 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.budget = b
 }
 
-// round returns the share of round t in the budget, counted from 0.
+// round returns the share of round t, counted from 0.
 func (b *budget) round(t int) (sum float64) {
 	for _, s := range b.shares[t] {
 		sum += s

@@ -52,7 +52,6 @@ func (w *world) densities(t testing.TB, s *scoring.State, records *shard.Shard) 
 	return logs
 }
 
-// rowsOf returns the indices of the elements of out that equal chosen.
 func rowsOf(out []bool, chosen bool) (rows []int) {
 	for i, is := range out {
 		if is == chosen {

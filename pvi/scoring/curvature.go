@@ -203,7 +203,6 @@ func (u *update) decompose(guess *mat.SymDense, n int) {
 	}
 }
 
-// rotated returns Uᵀ A U.
 func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.basis.T(), a) }
 
 // weigh computes the posterior probabilities of spreads for each class of elements (see [update]).

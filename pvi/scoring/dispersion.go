@@ -105,7 +105,6 @@ func clippedSquare(mean, variance float64) float64 {
 	return inner + (1-inside)*dispersionClip
 }
 
-// quantile returns the q-quantile of the posterior of the overdispersion a.
 func (b *dispersion) quantile(q float64) float64 {
 	var weights [dispersionPoints]float64
 	largest, total := math.Inf(-1), 0.0

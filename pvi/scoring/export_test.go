@@ -14,13 +14,10 @@ import (
 // DispersionClip is the clip of squared residuals.
 const DispersionClip = dispersionClip
 
-// ClippedResidual calls clippedResidual.
 func ClippedResidual(mu, mean, frailty float64) float64 { return clippedResidual(mu, mean, frailty) }
 
-// Theta returns the point of the round.
 func (q *Query) Theta() []float64 { return q.theta }
 
-// Round returns the round of the query.
 func (q *Query) Round() int { return q.round }
 
 // Panicking makes p panic at a record whose outcome is above y.
@@ -29,7 +26,6 @@ func (p *Problem) Panicking(y float64) {
 	r.response = panicking{r.response, y}
 }
 
-// Regressors returns the number of a record's regressors.
 func (p *Problem) Regressors() int { return len(p.columns) }
 
 // A Single computes the vector of a single record of a regression.

@@ -47,7 +47,6 @@ func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, s
 	return w
 }
 
-// formulaOf returns the formula of the bank with the given name.
 func formulaOf(name string) formulas.Formula {
 	return formulas.Bank[slices.IndexFunc(formulas.Bank, func(f formulas.Formula) bool { return f.Name == name })]
 }

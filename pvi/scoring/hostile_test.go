@@ -170,7 +170,6 @@ func TestRecordThatPanics(t *testing.T) {
 	}
 }
 
-// FuzzVector calls checkVector in every round of every family.
 func FuzzVector(f *testing.F) {
 	all := both(families, grouped)
 	names := slices.Sorted(maps.Keys(all))

@@ -43,7 +43,6 @@ func (p *Problem) perRecord() mat.Symmetric {
 	return diagonal(p.Dim(), func(i int) float64 { return p.precision(i) / p.Records })
 }
 
-// weight returns the weight of made-up record i.
 func (s *sample) weight(i int) float64 {
 	if s.weights == nil {
 		return 1

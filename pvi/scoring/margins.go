@@ -223,7 +223,6 @@ func (b *joint) set(mean, square belief, least float64) {
 // log returns the logarithm of the likelihood, up to a constant.
 func (b *belief) log(x float64) float64 { return x * (b.linear - b.precision*x/2) }
 
-// expected returns the expected mean and variance under the joint density.
 func (b *joint) expected() (mean, variance float64) {
 	for i := range b.weight {
 		for k, w := range b.weight[i] {

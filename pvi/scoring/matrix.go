@@ -97,7 +97,6 @@ func solve(l *mat.TriDense, v []float64) []float64 {
 	return out.Data
 }
 
-// inverse returns A⁻¹.
 func inverse(a *mat.SymDense) *mat.SymDense { return congruent(transposed(solved(cholesky(a))), nil) }
 
 // decomposed returns the eigenvectors of A in the columns of a matrix, and the eigenvalues. It
@@ -139,7 +138,6 @@ func full(m mat.Matrix) *mat.Dense {
 	return out
 }
 
-// transposed returns Lᵀ.
 func transposed(l *mat.TriDense) *mat.Dense {
 	from := l.RawTriangular()
 	out := mat.NewDense(from.N, from.N, nil)
@@ -176,7 +174,7 @@ func times(a, b mat.Matrix) *mat.Dense {
 	return out
 }
 
-// numbers returns the numbers 0, ..., n−1.
+// numbers returns 0, ..., n−1.
 func numbers(n int) []int32 {
 	out := make([]int32, n)
 	for i := range out {
@@ -251,14 +249,12 @@ type term struct {
 	of     mat.Symmetric
 }
 
-// outer returns v vᵀ.
 func outer(v []float64) mat.Symmetric {
 	s := mat.NewSymDense(len(v), nil)
 	s.SymOuterK(1, mat.NewDense(len(v), 1, v))
 	return s
 }
 
-// apply returns M v.
 func apply(m mat.Matrix, v []float64) []float64 {
 	rows, _ := m.Dims()
 	out := mat.NewVecDense(rows, nil)
@@ -278,7 +274,6 @@ func minus(a, b []float64) []float64 {
 
 func norm(v []float64) float64 { return math.Sqrt(dot(v, v)) }
 
-// diagonal returns the diagonal matrix with elements f(0), ..., f(d−1).
 func diagonal(d int, f func(int) float64) *mat.DiagDense {
 	out := mat.NewDiagDense(d, nil)
 	for i := range d {

@@ -115,5 +115,4 @@ func (p *Problem) normals(n int, purpose string, number int) []float64 {
 	return z
 }
 
-// precision returns the precision of the prior of coordinate i.
 func (p *Problem) precision(i int) float64 { return 1 / (p.sd[i] * p.sd[i]) }

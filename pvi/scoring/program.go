@@ -205,7 +205,7 @@ func (r *program) load(x []float64) (*model.Table, error) {
 	return r.model.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
 }
 
-// theta returns the program's θ, with point in r.coordinates and 0 elsewhere.
+// theta fills r.coordinates of the program's θ from point. Others are 0.
 func (r *program) theta(point []float64) []float64 {
 	theta := make([]float64, r.dim)
 	for i, at := range r.coordinates {

@@ -316,7 +316,6 @@ var families = map[string]setting{
 	"softmax":  {`family = "softmax"`, "type = \"categorical\"\nlevels = [\"no\", \"yes\", \"other\"]", 2000, 4, 5, 0.5, 0, "", 0, 0},
 }
 
-// both returns the settings of both maps.
 func both(a, b map[string]setting) map[string]setting {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

@@ -25,12 +25,10 @@ type scripted struct {
 	draw func(r *rand.Rand) (truth []float64, record func() []float64)
 }
 
-// numericColumn returns the text of a numeric column of a study.
 func numericColumn(name string, low, high float64) string {
 	return fmt.Sprintf("[[column]]\nname = %q\ntype = \"numeric\"\nbounds = [%g, %g]\noutside = \"clamp\"\n", name, low, high)
 }
 
-// levelsColumn returns the text of a categorical or ordered column with n levels.
 func levelsColumn(name, kind string, n int) string {
 	levels := make([]string, n)
 	for i := range levels {

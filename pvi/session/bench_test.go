@@ -83,7 +83,6 @@ func roundsOf(b *testing.B, state []byte) []byte {
 	return parts[roundsSection]
 }
 
-// BenchmarkServerState marshals the state of the server of half.
 func BenchmarkServerState(b *testing.B) {
 	s, _ := half(b)
 	var state []byte

@@ -151,7 +151,6 @@ func (h *house) round() (answers []Answer) {
 	return answers
 }
 
-// finish plays the rest of the study.
 func (h *house) finish() {
 	h.t.Helper()
 	for !h.server.Done() {

@@ -287,7 +287,7 @@ func apart(a, b []int64) float64 {
 	return math.Sqrt(squared)
 }
 
-// sensitivity returns the sensitivity of the first round, in lattice steps.
+// sensitivity is that of the first round, in lattice steps.
 func sensitivity(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	p, err := pvi.NewProtocol(st, []pvi.ClientID{"asked", "other"})

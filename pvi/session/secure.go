@@ -23,7 +23,6 @@ func (s Sum) Equal(o Sum) bool {
 	return slices.Equal(s.Participants, o.Participants) && slices.Equal(s.Elements, o.Elements) && (s.Elements == nil) == (o.Elements == nil)
 }
 
-// secure reports whether the clients of the study aggregate securely.
 func (c *course) secure() bool { return c.study.Federation.Aggregation == study.Secure }
 
 // CollectSum ends a plan of a study with secure aggregation and returns the outcome. sum is the
@@ -49,7 +48,6 @@ func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// unpadded returns the sum in e without its padding.
 func (c *course) unpadded(e Entry) (Sum, error) {
 	place, number := c.at(e.Plan)
 	p := c.phases[place]

@@ -43,7 +43,6 @@ max_records = 1000
 	return []byte(b.String())
 }
 
-// sameText checks that WriteResult of s writes the bytes that r.Bytes returns.
 func sameText(t *testing.T, s *Server, r *Result) {
 	t.Helper()
 	var written bytes.Buffer

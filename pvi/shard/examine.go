@@ -146,7 +146,7 @@ func (e *examiner) persons(column string) *Persons {
 	return p
 }
 
-// findings returns all findings in the order of the study's columns.
+// findings returns all findings, in the order of the study's columns.
 func (e *examiner) findings(st *study.Study) []Finding {
 	all := []Finding{}
 	for _, f := range e.found {

@@ -98,7 +98,6 @@ func (r *Records) People() [][]int {
 	return people
 }
 
-// single returns the rows of n persons with one row each.
 func single(n int) [][]int {
 	rows, people := make([]int, n), make([][]int, n)
 	for i := range rows {

@@ -36,7 +36,6 @@ func peopleStudy(t testing.TB, rows int) *study.Study {
 	return parsed(t, fmt.Sprintf(peopleSource, rows))
 }
 
-// values returns the first value of every record.
 func values(records *shard.Records) (all []float64) {
 	for i := range records.Len() {
 		all = append(all, records.Row(i)[0])

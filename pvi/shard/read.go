@@ -278,7 +278,6 @@ func (d *decoder) findColumns() (err error) {
 	return err
 }
 
-// find returns the index of the column with the given name.
 func (d *decoder) find(header []string, name string) (int, error) {
 	at := -1
 	for j, field := range header {

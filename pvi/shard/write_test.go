@@ -57,7 +57,6 @@ func TestWriteWhatLooksMissing(t *testing.T) {
 	sameAfterWriting(t, st, records)
 }
 
-// Write quotes names of columns that contain the separator.
 func TestWriteQuotes(t *testing.T) {
 	st := parsed(t, strings.ReplaceAll(source, `"III"`, `"I;\"I\""`))
 	records := new(shard.Records)

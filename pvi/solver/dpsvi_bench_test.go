@@ -94,7 +94,6 @@ func private(t testing.TB, p *Program, c dpmech.SampledConfig, o DPSVIOptions) *
 	return s
 }
 
-// visited returns the proposal of a call to Propose.
 func visited(t testing.TB, s *DPSVI, p Problem, seed uint64) []float64 {
 	t.Helper()
 	dst := make([]float64, len(p.Cavity))
@@ -215,7 +214,6 @@ func timeSteps(b *testing.B, step func() error) {
 	b.ReportMetric(times[len(times)/10], "ns/step-decile")
 }
 
-// A private step allocates no memory in any of the benchmark's models.
 func TestPrivateStepsAllocateNothing(t *testing.T) {
 	for _, c := range stepCases(t) {
 		p := program(t, c.model, c.records, c.columns)

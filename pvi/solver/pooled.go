@@ -104,7 +104,6 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	return err
 }
 
-// only returns the likelihoods that have the type T.
 func only[T Likelihood](all []Likelihood) (some []T) {
 	for _, l := range all {
 		if one, ok := l.(T); ok {

@@ -19,7 +19,6 @@ func spreadOf(b *model.Builder, name string) model.Expr {
 	return b.Scalar(name, model.Positive, b.Normal(unit))
 }
 
-// levels returns the names of n levels.
 func levels(n int) (names []string) {
 	for i := range n {
 		names = append(names, fmt.Sprint(i))
@@ -65,7 +64,6 @@ func crossed(tb testing.TB, rows int, groups ...int) *Program {
 	return finished(tb, b, b.LogDensity(ir.BernoulliLogit, y, eta), rows, columns)
 }
 
-// answer returns 1 with the given log odds, and otherwise 0.
 func answer(r *rand.Rand, log float64) float64 {
 	if r.Float64() < special.InvLogit(log) {
 		return 1

@@ -42,7 +42,6 @@ func (c tested) outcomes() (all []float64) {
 	return all
 }
 
-// y returns a generator of outcomes.
 func (c tested) y() *rapid.Generator[float64] {
 	if all := c.outcomes(); all != nil {
 		return rapid.SampledFrom(all[:min(len(all), 91)])

@@ -173,7 +173,7 @@ func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
 // Conjugate reports whether the prior is conjugate, so that the posterior has a closed form.
 func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 && len(m.Groups) == 0 }
 
-// general reports whether the model is not a regression.
+// general reports whether the model is no regression.
 func (m *Model) general() bool {
 	return m.Family == Mixture || m.Family == NeuralNetwork || m.Family == ByProgram
 }

@@ -49,5 +49,4 @@ func (s *Study) hidesChanges() bool {
 	return s.Privacy.Unit == Client && s.Inference.Solver != Scoring || s.partitioned()
 }
 
-// partitioned reports whether clients divide their records into parts.
 func (s *Study) partitioned() bool { return s.Inference.Partitions.Count > 0 }

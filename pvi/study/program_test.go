@@ -29,7 +29,6 @@ b = "normal(0, 1)"
 // clipped gives programStudy the clip that its solver needs.
 var clipped = set("privacy.clip=2.0")
 
-// attached returns programStudy with the text of its program.
 func attached(t *testing.T) string {
 	t.Helper()
 	document, err := study.Attach("study.toml", []byte(programStudy), func(string) ([]byte, error) { return []byte(programText), nil })

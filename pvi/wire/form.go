@@ -107,7 +107,7 @@ func appendNames(b []byte, v []pvi.ClientID) []byte {
 	return b
 }
 
-// namesSize returns the encoded size of names without their number.
+// namesSize returns the encoded size of names, without their number.
 func namesSize(v []pvi.ClientID) int {
 	size := 0
 	for _, id := range v {

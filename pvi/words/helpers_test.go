@@ -23,7 +23,6 @@ type = "numeric"
 bounds = [0, 1]
 `
 
-// protocol returns the protocol of a study with at most 3 clients.
 func protocol(t *testing.T, source string, clients int, overrides ...study.Override) *pvi.Protocol {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(source), overrides...)

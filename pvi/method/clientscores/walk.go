@@ -38,7 +38,7 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	return w.moveTo(s.state, append(slices.Clip(w.opened), o), s.lambda)
 }
 
-// moveTo returns the move to the given state, whose λ is to.
+// moveTo returns the move to the state, whose λ is to.
 func (w *walk) moveTo(state *population.State, opened []opened, to []lambda.Wide) method.Move {
 	return method.NewMove(to, func() { w.state, w.opened = state, opened })
 }

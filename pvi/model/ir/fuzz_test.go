@@ -108,7 +108,6 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// Verify does not panic for mutations of a valid program.
 func FuzzVerifyMutations(f *testing.F) {
 	f.Add(uint8(4), uint8(0), int64(10), int64(3))
 	f.Fuzz(func(_ *testing.T, node, field uint8, a, b int64) {

@@ -3,7 +3,6 @@ package tape
 // The functions in this file work element by element. a and b must be at least as long as dst, and
 // may be the same slice.
 
-// sums writes a + b to dst.
 func sums(dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	l := 0
@@ -16,7 +15,6 @@ func sums(dst, a, b []float64) {
 	}
 }
 
-// differences writes a − b to dst.
 func differences(dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	l := 0
@@ -29,7 +27,6 @@ func differences(dst, a, b []float64) {
 	}
 }
 
-// products writes a·b to dst.
 func products(dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	l := 0

@@ -80,7 +80,6 @@ func (p *parser) next() token {
 
 func (p *parser) is(text string) bool { return p.kind() != end && p.token().text == text }
 
-// follows reports whether the token after the current one has the given text.
 func (p *parser) follows(text string) bool {
 	return p.at+1 < len(p.tokens) && p.tokens[p.at+1].text == text
 }
