@@ -33,9 +33,9 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	return trimmed(how, answers, releases)
 }
 
-// trimmed combines releases so that a few wrong ones do little harm. For each element it drops the
-// largest and smallest values and scales the mean of the rest to the number of releases. An element
-// must be at most 2^60 divided by that number.
+// trimmed combines releases so that a few wrong ones do little harm. In each element it drops the
+// largest and smallest values, and scales the mean of the rest to the number of releases. No
+// element may exceed 2^60 divided by that number.
 func trimmed(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)

@@ -121,8 +121,7 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 }
 
 // same reports whether as equals λ, up to rounding if λ is computed in floating point. Rounding
-// does not affect privacy: a record adds at most the clip to a sum of clipped gradients at any θ
-// chosen without the records.
+// does not affect privacy: at any θ chosen without the records, a record adds at most the clip.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)

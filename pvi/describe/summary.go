@@ -228,8 +228,7 @@ func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 
 // spread estimates the sd of n values v in [−1, 1]. moments holds S, the sum of v, and U, the sum
 // of 2v² − 1, with noise of variance sVar and uVar. With m = S/n and u = U/n, the variance of v is
-// (u+1)/2 − m². The variance of its noise is to first order in the noise of U and n, and to second
-// order in that of m. An estimate that is not positive shows only that the sd is small.
+// (u+1)/2 − m². An estimate that is not positive shows only that the sd is small.
 func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{Estimate: 0.5, High: 1, IntervalOnly: true}

@@ -176,11 +176,8 @@ func (f *tied) relate(site []float64) {
 	}
 }
 
-// move updates the factor with total, the sum of a batch's contributions, and overwrites total.
-//
-// Around the mean of the cavity, the precision times mean of a site is a gradient with respect to
-// q's mean, so move takes a step along the sum. The precisions are averaged separately, so that
-// their noise does not move q's mean.
+// move updates the factor with total, the sum of a batch's contributions, and overwrites total. The
+// precisions are averaged separately, so that their noise does not move q's mean.
 func (f *tied) move(total []float64) {
 	for i := range total {
 		total[i] /= f.options.Rate
@@ -228,10 +225,10 @@ func (f *tied) move(total []float64) {
 	f.reseat()
 }
 
-// pull corrects f.sum where the noise floor raises the precisions of the factor. It gives the added
-// precision the mean f.around. Otherwise a client whose records have no information would move q's
-// mean. With a full covariance, pull does nothing, because the floor is so high that the added
-// precision would outweigh the records.
+// pull corrects f.sum where the noise floor raises the precisions: the added precision gets the
+// mean f.around. Otherwise a client whose records have no information would move q's mean. With a
+// full covariance the floor is so high that the added precision would outweigh the records, so pull
+// does nothing.
 func (f *tied) pull() {
 	d, floor := len(f.around), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -304,14 +301,13 @@ func (f *tied) shorten() {
 	}
 }
 
-// leastMoved is a lower bound on 1 − f.rest, the weight of the released sums in f.raw, by which
-// propose divides. A smaller number would amplify the noise. After one pass of whole steps the
-// weight is about 0.6.
+// leastMoved is a lower bound on 1 − f.rest, by which propose divides. A smaller divisor would
+// amplify the noise. After one pass of whole steps it is about 0.6.
 const leastMoved = 0.6
 
-// propose writes the factor to dst. Its precision is the average of the released sums, without
-// f.start, but at least the noise floor. The precision times mean is chosen so that q keeps its
-// mean or, with the option Glide, gets the average of its means.
+// propose writes the factor to dst. Its precision is the average of the released sums, but at least
+// the noise floor. Its precision times mean lets q keep its mean or, with the option Glide, take
+// the average of its means.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

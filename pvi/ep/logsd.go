@@ -11,9 +11,9 @@ import (
 // 32 nodes give six digits if the log density is concave.
 var hermite = quadrature.New(1)
 
-// A spreadRule computes moments for a normal outcome N(centre, e^2u), where the log sd u and the
-// centre are independent and normal, by a quadrature rule over u. The density of the outcome is
-// raised to power. It is not safe for concurrent use.
+// A spreadRule computes moments for a normal outcome N(centre, e^2u) whose centre and log sd u are
+// independent and normal. It integrates over u by quadrature. The density of the outcome is raised
+// to power. A spreadRule is not safe for concurrent use.
 type spreadRule struct {
 	power     float64
 	moves     []float64 // distances of the nodes from the mean of u

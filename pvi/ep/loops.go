@@ -18,10 +18,9 @@ func project(mean, variance []float64, records []uint32, x, means, variances []f
 	}
 }
 
-// match writes the site of a record with covariates x in a diagonal family to dst. Let log Z be the
-// log of the tilted normalising constant as a function of the mean of the predictor xᵀθ. Then g is
-// its first derivative and h minus its second. variances holds the cavity's variances. Precisions
-// are multiplied by weight.
+// match writes the site of a record with covariates x in a diagonal family to dst. g is the first
+// derivative, and h minus the second, of the log normalising constant in the mean of the predictor
+// xᵀθ. variances holds the cavity's variances. Precisions are multiplied by weight.
 func match(dst, x, variances []float64, g, h, weight float64) {
 	d := len(x)
 	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]

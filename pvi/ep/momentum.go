@@ -1,10 +1,9 @@
 package ep
 
-// A glide finds the mean of q in a diagonal family. It takes short steps of constant length with
-// momentum (Polyak, "Some methods of speeding up the convergence of iteration methods", 1964), and
-// averages the means. Decreasing steps would stop too early along directions in which coordinates
-// depend strongly on each other. Constant steps leave noise in the mean, most of which the average
-// removes.
+// A glide finds the mean of q in a diagonal family. It takes short steps with momentum (Polyak,
+// "Some methods of speeding up the convergence of iteration methods", 1964), and averages the
+// means. Decreasing steps would stop too early where coordinates depend strongly on each other.
+// Constant steps leave noise in the mean, most of which the average removes.
 type glide struct {
 	velocity []float64 // velocity of q's mean
 	average  []float64 // average of q's means
@@ -12,9 +11,8 @@ type glide struct {
 
 func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)} }
 
-// step adds momentum to f.sum, the factor after a step without momentum, around the cavity's mean.
-// It also updates the average of q's means. If moves is false, the factor stays as it was, and the
-// velocity becomes zero.
+// step adds momentum to f.sum, the factor after a plain step, and updates the average of q's means.
+// If moves is false, the factor does not change, and the velocity becomes zero.
 func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.around)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)

@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A tilt computes the tilted distribution for a record with one predictor η = mean + sd·z: the mean
-// and variance of z under the density proportional to N(z; 0, 1)·p(y | η)^power. It is not safe for
-// concurrent use.
+// A tilt computes the tilted distribution for a record with one predictor η = mean + sd·z. It finds
+// the mean and variance of z under the density proportional to N(z; 0, 1)·p(y | η)^power. It is not
+// safe for concurrent use.
 type tilt struct {
 	outcome  solver.Outcome
 	response solver.Response

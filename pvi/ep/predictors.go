@@ -115,9 +115,9 @@ func (t *tilts) spread(total float64) {
 	}
 }
 
-// climb finds the mode of the tilted density by Newton's method with halved steps, and sets bend to
-// the lower Cholesky factor of minus the Hessian there. Where that is not positive definite, it
-// uses the identity, the cavity's contribution. It returns false if numbers overflow.
+// climb finds the mode of the tilted density by Newton's method, and sets bend to the lower
+// Cholesky factor of minus the Hessian there, or of the identity if that is not positive definite.
+// It returns false if numbers overflow.
 func (t *tilts) climb(y float64, mean, root []float64) bool {
 	const steps, halvings, close = 40, 20, 1e-7
 	clear(t.mode)
@@ -158,7 +158,7 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 }
 
 // curve prepares a Newton step at the point of the last call to log. It sets slope to the gradient
-// of the log density in z, and bend to the lower Cholesky factor of minus the Hessian, or to the
+// of the log density in z, and bend to the lower Cholesky factor of minus the Hessian, or of the
 // identity if that is not positive definite.
 func (t *tilts) curve(root []float64) bool {
 	k := len(t.mode)

@@ -134,8 +134,8 @@ func (o *SEPOptions) moving(t int) float64 {
 }
 
 // momentum returns the factor by which step t multiplies the velocity of step t−1. It rises like
-// t/(t+3) up to 1 − 1/Overlap. A short step and the velocity that it leaves then move the mean as
-// far as Overlap short steps, which is one whole step.
+// t/(t+3) up to 1 − 1/Overlap, where a short step and its velocity together move the mean as far as
+// one whole step.
 func (o *SEPOptions) momentum(t int) float64 {
 	if !o.glides() {
 		return 0

@@ -17,7 +17,7 @@ import (
 const stickSD = 1.5
 
 // takeParameters makes each coordinate of the program a parameter of m, for a model that is not a
-// regression. In the prior of q a coordinate is normal: as in the program if its prior is normal
+// regression. In the prior of q each coordinate is normal, as in the program if its prior is normal
 // with constant arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()

@@ -182,8 +182,8 @@ func key(parts []study.Part) string {
 }
 
 // spreadUnits sets the rows of the outcome's learned scale, of the log sds between groups, and of
-// the effects of groups. Slopes multiply the distance from the zero of the model's scale, so the
-// intercepts of groups and their sd are for a record with the value zero there.
+// the effects of groups. The intercepts of groups and their sd are for a record with the value zero
+// on the model's scale, from which slopes multiply the distance.
 func (m *Model) spreadUnits(rows Units) {
 	st := m.Study
 	unit, ratio := m.predictorUnit()

@@ -13,8 +13,8 @@ import (
 )
 
 // An outcomeGenerator computes the quantities of records for models without a program: the log
-// density, the mean of the outcome or the probability of each class, and a new outcome. They are in
-// the units of the outcome's column. Classes are numbered from 1.
+// density, the mean of the outcome or the probability of each class, and a new outcome. Outcomes
+// are in the units of their column, and classes count from 1.
 type outcomeGenerator struct {
 	m       *Model
 	records *shard.New

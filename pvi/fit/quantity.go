@@ -144,9 +144,9 @@ func quantile(sorted []float64, p float64) float64 {
 	return sorted[k]*(1-share) + sorted[k+1]*share
 }
 
-// eachDraw calls visit for n draws of θ from a Gaussian. They come in antithetic pairs, so n must
-// be even and the mean is exact. They are rescaled so that the variance along each standardised
-// axis is exactly 1. visit must not keep theta.
+// eachDraw calls visit for n draws of θ from a Gaussian. The draws come in antithetic pairs, so n
+// must be even, and the mean is exact. They are rescaled to variance 1 along each standardised
+// axis. visit must not keep theta.
 func (m *Model) eachDraw(family gaussian.Family, natural []float64, n int, visit func(k int, theta []float64)) error {
 	sample, err := family.Sampler(natural)
 	if err != nil {

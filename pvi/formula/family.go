@@ -77,9 +77,9 @@ func inflated(none, log string) func(w *writer, y, link string) density {
 	}
 }
 
-// hurdle returns a density of an outcome that is 0 with probability share, and otherwise positive
-// with the log density log, with %s for the outcome. If log cannot be computed at 0, it is computed
-// at placeholder instead, and not used.
+// hurdle returns the density of an outcome that is 0 with probability share, and otherwise positive
+// with the log density log, where %s stands for the outcome. placeholder replaces an outcome of 0
+// if log cannot be computed there.
 func hurdle(share, placeholder, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
@@ -297,11 +297,10 @@ func (s *scale) ofEffects() string {
 	return short(s.effect, 3) + " times " + s.says
 }
 
-// since is the version of the study language from which on the default priors of parameters of a
-// measured outcome, and those of positive parameters, are the ones that studies with a family have
-// too. Before, effects on a measured outcome had 2.5 times the sd, and the priors of positive
-// parameters were not normal on the log scale: a noisy sum of scores can move the posterior far
-// into their tails.
+// From this version of the study language on, default priors for a measured outcome, and for
+// positive parameters, are those of studies with a family. Before, effects had 2.5 times the sd,
+// and a noisy sum of scores could move the posterior far into the tails of the priors of positive
+// parameters.
 const since = 3
 
 const (

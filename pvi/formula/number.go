@@ -211,8 +211,8 @@ func zero([]float64) float64 { return 0 }
 const points = 512
 
 // moments returns the mean and the sd of an expression over synthetic records, whose columns are
-// independent and uniform around their public centres. For an expression with levels it returns 0
-// and 1. It replaces an sd of 0 by 1.
+// independent and uniform around their public centres. It returns 0 and 1 for an expression with
+// levels, and replaces an sd of 0 by 1.
 func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	if e.levels {
 		return 0, 1

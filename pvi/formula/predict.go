@@ -104,10 +104,9 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 	return d
 }
 
-// predict declares the parameters of the predictor mu and writes the statement that computes it.
-// The names of its parameters contain prefix. s is the right side of the formula, and sc the scale
-// of the predictor. noIntercept is true if the cut points or the baseline hazard contain the
-// intercept.
+// predict declares the parameters of the predictor mu, whose names contain prefix, and writes the
+// statement that computes it. s is the right side of the formula, and sc the scale of the
+// predictor. noIntercept is true if the cut points or the baseline hazard contain the intercept.
 func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) {
 	var lines []string
 	at := syntax.Span{To: len(w.request.Formula)}
@@ -180,8 +179,8 @@ func (w *writer) coefficient(prefix string, d design, of scale, centred bool) st
 }
 
 // curve declares the coefficients of the curve s(x) without its linear part, and returns its text.
-// The basis functions are cosines on the public bounds, and cosine j is multiplied by 1/j². So the
-// integral of the squared second derivative is proportional to the sum of squared coefficients.
+// The basis functions are cosines on the public bounds. Cosine j is multiplied by 1/j², so that the
+// sum of squared coefficients measures the integrated squared second derivative.
 func (w *writer) curve(prefix string, v *variable, of scale) string {
 	c := &w.columns[v.smooth.column]
 	x := w.vector(v.smooth.column) + "[n]"

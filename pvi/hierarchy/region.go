@@ -18,9 +18,8 @@ type Region struct {
 }
 
 // wider returns the ratio of the sds of a region to those of the posterior of n spreads that it
-// covers. At 1, weights in the tails would vary too much. It falls with n, because few points of a
-// wide region would lie inside the posterior. For 3 or more spreads of a normal posterior, at least
-// half of the points are effective.
+// covers. At 1, weights in the tails would vary too much. The ratio falls with n, because few
+// points of a wide region would lie inside the posterior.
 func wider(n int) float64 { return math.Sqrt(1 + 1.25*math.Pow(min(1, 3/float64(n)), 2.0/3)) }
 
 // before returns a region that covers the prior of the standardised spreads.
@@ -143,9 +142,9 @@ func normalised(logs []float64, beta float64) ([]float64, error) {
 	return weights, nil
 }
 
-// honest returns weights proportional to exp(logs) if these have an effective number of at least
-// 2(k + 1) points for k spreads, or of a third of the points. With fewer, their covariance would be
-// too small, and the weights represent a wider distribution between the region and the posterior.
+// honest returns weights proportional to exp(logs) if their effective number is at least 2(k + 1)
+// points for k spreads, or a third of the points. With fewer, their covariance would be too small,
+// so the weights then represent a wider distribution.
 func honest(logs []float64, k int) ([]float64, error) {
 	return normalised(logs, power(logs, min(float64(len(logs))/3, 2*float64(k+1))))
 }

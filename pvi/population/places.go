@@ -94,9 +94,9 @@ func (r *rules) begin(answers int, sum []float64) *beginning {
 }
 
 // posteriorPlace returns the posterior mean and variance of a typical client's place in one
-// coordinate. votes holds the opened sum of its votes, and size times an element is a mean vote
-// with noise of the given sd. The modes of clients are normal around this place, with one of
-// modeSpreads as sd. The prior of the place is that of the coordinate.
+// coordinate. votes holds the opened sum of its votes. Multiplied by size, it is the mean vote with
+// noise of the given sd. The modes of clients are normal around the place, with one of modeSpreads
+// as sd.
 func posteriorPlace(votes []float64, size, sd float64) (mean, variance float64) {
 	const finer = 4
 	var at, logs []float64

@@ -125,9 +125,9 @@ func newRules(s *Setting) (*rules, bool) {
 	return r, true
 }
 
-// If gradients may be skewed, late rounds have a high clip, because a low one moves the mode. But
-// noise grows with the clip. Below fairSignal, it would do more harm than the bias of a low clip.
-// Below leastSignal, the first rounds do not find the mode, and a high clip makes intervals wide.
+// If gradients may be skewed, late rounds have a high clip, because a low one moves the mode. Below
+// fairSignal, the larger noise would do more harm. Below leastSignal, the first rounds do not find
+// the mode, and a high clip makes intervals wide.
 const leastSignal, fairSignal = 5, 15
 
 // chooseClips chooses the clips from the ratio of signal to noise. Noise is proportional to the

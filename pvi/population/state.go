@@ -260,11 +260,10 @@ func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	return all
 }
 
-// nonlinear returns the relative error of a mean gradient of the given size because gradients are
-// not linear in θ. It is usually a constant. If clients vote for the places of their modes, the
-// points may be far from the mode in some coordinates. A displacement by Δ can then cause an error
-// in proportion to Δ², for example in the derivative with respect to an sd. The error is then the
-// size divided by the nominal curvature, at most 1.
+// nonlinear returns the relative error of a mean gradient because gradients are not linear in θ. It
+// is a constant unless clients vote for the places of their modes. The points may then be far from
+// the mode, and a displacement by Δ can cause an error in proportion to Δ². The error is then size
+// divided by the nominal curvature, at most 1.
 func (r *rules) nonlinear(size float64) float64 {
 	if r.Area == nil {
 		return nonlinear

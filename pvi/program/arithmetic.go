@@ -112,9 +112,9 @@ func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	return out
 }
 
-// roleOf returns the role of the result of an elementwise operation on a and b. If one of them has
-// a value for each record, so has the result. The other must then also have a value for each
-// record, or be one number for all.
+// roleOf returns the role of the result of an elementwise operation on a and b. If one has a value
+// for each record, so has the result, and the other must be such a value or one number for all
+// records.
 func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	for _, v := range []value{a, b} {
 		if v.role == index || v.role == count || v.role == total {

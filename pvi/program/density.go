@@ -166,8 +166,8 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 }
 
 // isPrior reports whether a density statement has the form of a prior: y consists of elements of
-// one parameter, the arguments depend on no record, and the statement is outside the loop over the
-// records and under no condition.
+// one parameter, the arguments depend on no record, and no loop over records or condition surrounds
+// it.
 func (s *stager) isPrior(y value, args []value) bool {
 	if y.from == nil || y.role != plain || s.loop > 0 || s.mask.known {
 		return false

@@ -362,7 +362,7 @@ func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 }
 
 // split returns the two parts of a sum over the records: the term of one record, and the summand
-// that depends on no record. A part is nil if it is 0. For other values, split returns nil and v.
+// that depends on no record. A part that is 0 is nil. For other values, split returns nil and v.
 func (s *stager) split(v value) (sum, rest *value) {
 	if v.role != total {
 		return nil, &v

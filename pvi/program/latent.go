@@ -152,9 +152,9 @@ func (s *stager) addLaw(d density, name string, y value, args []value, at syntax
 	return true
 }
 
-// A frame computes the location and the scale of a latent's density on the unconstrained scale,
-// from the arguments a. The latent becomes center + scale·z with a new latent z of roughly unit
-// scale. whole is true if z has the same density with location 0 and scale 1.
+// A frame computes the location and the scale of a latent's density, unconstrained, from the
+// arguments a. The latent becomes center + scale·z with a new latent z of roughly unit scale. whole
+// is true if z has the same density with location 0 and scale 1.
 type frame func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool)
 
 // frames holds the frame of each density that a latent may have.

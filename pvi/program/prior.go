@@ -64,8 +64,8 @@ func (s *stager) addPrior(d density, name string, y value, args []value, at synt
 }
 
 // checkPrior refuses a density that cannot be the prior of y, elements of a parameter. The sizes
-// must fit, arguments that must be positive must be known to be positive, and the bounds of y must
-// lie within the support.
+// must fit, the bounds of y must lie within the support, and positive arguments must be known to be
+// positive.
 func (s *stager) checkPrior(d density, name string, y value, args []value, at syntax.Span) {
 	info, _ := d.prior.Info()
 	for k, a := range args {

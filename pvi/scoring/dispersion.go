@@ -9,9 +9,9 @@ import (
 )
 
 // A dispersion is the likelihood of the overdispersion a of a Poisson regression, given the
-// released sums. Each mean μ is multiplied by a random factor with mean 1 and variance a, so counts
-// are negative binomial with variance μ(1 + aμ). In the prior, a is 0 with probability one half,
-// and otherwise log a is uniform on a grid.
+// released sums. Means μ vary by a random factor with mean 1 and variance a, so counts are negative
+// binomial with variance μ(1 + aμ). In the prior, a is 0 with probability one half, and otherwise
+// log a is uniform on a grid.
 type dispersion struct{ logs [dispersionPoints]float64 }
 
 const (

@@ -76,8 +76,7 @@ type population interface {
 
 	// guess returns a function that estimates the curvature of all real records at θ, as if their
 	// columns were independent with the margins of. If random is not nil, a regression draws the
-	// shares and moments of the columns from their posterior ([margins.moments]). A program ignores
-	// random.
+	// shares and moments of the columns from their posterior ([margins.moments]).
 	guess(of *margins, theta []float64) func(random []float64) *mat.SymDense
 
 	// inflation returns the variance of the scores at θ relative to the model. It is 1 unless

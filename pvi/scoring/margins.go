@@ -168,8 +168,8 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 }
 
 // A joint is the posterior density of the mean and the variance of a numeric column, on a grid. The
-// prior density is 1/variance. The released mean square minus the squared released mean would be
-// biased, because noise makes the latter too large.
+// prior density is 1/variance. The plain difference of the mean square and the squared mean would
+// be biased, because noise makes the latter too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
 	weight         [jointSize][jointSize]float64 // weights of the grid points, by variance and then by mean, with sum 1

@@ -159,10 +159,9 @@ const heldMargins = 0.8
 // the quantile heldMargins of these errors is raised to it, but at most to the prior variance.
 // Correlations do not change.
 //
-// A study has only one set of margins. If noise hides that the values of a column are small, most
-// draws of the margins overstate the information about its coefficient. Errors in the elements of
-// the curvature, in contrast, are many and average out within a study. Draws of the curvature with
-// the same margins therefore count together.
+// A study has only one set of margins, most draws of which may overstate the information about a
+// coefficient. Errors in the elements of the curvature, in contrast, are many and average out
+// within a study. Draws of the curvature with the same margins therefore count together.
 func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	factor := make([]float64, len(squares))
 	for i, s := range squares {

@@ -39,10 +39,9 @@ func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 
 // An outcome is drawn on a grid of gridPoints points, or of all possible whole numbers, up to
 // mostWhole. Up to mostGrids grids are computed, each on the part of the previous one where the
-// density is at least exp(−gridDepth) times the largest. Unless the outcome is a whole number,
-// gridPoints quantiles of the density are added to the last grid, up to mostRefined times, while it
-// is coarse: while two neighbouring points have more than largestCell of the probability between
-// them. The density of a cost, for example, can be largest on a scale of a thousandth of its bounds.
+// density is at least exp(−gridDepth) times the largest. While two neighbouring points have more
+// than largestCell of the probability between them, gridPoints quantiles are added, up to
+// mostRefined times, unless the outcome is a whole number.
 const (
 	gridPoints = 24
 	mostWhole  = 64

@@ -328,8 +328,8 @@ func (s *State) count(counts []float64, sd float64) {
 }
 
 // farthest is the largest change of a coordinate in a step, in prior sds. The curvature changes on
-// the way, so a longer step can go much too far: with overdispersed counts, the first sum of scores
-// would move the log dispersion by fifteen sds.
+// the way: with overdispersed counts, the first sum of scores would move the log dispersion by
+// fifteen sds.
 const farthest = 1
 
 // takeScores adds the sum o to s.path, and computes the posterior and the next point.

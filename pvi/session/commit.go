@@ -8,8 +8,8 @@ import (
 )
 
 // If anyone may read releases, each client signs the hash of its release before it encrypts the
-// release for the coordinator. Anyone can then check the releases in an outcome, or fetch them by
-// these hashes and add them up.
+// release for the coordinator. By these hashes anyone can check or fetch the releases in an
+// outcome, and add them up.
 
 // A Counted lists the clients whose answers an outcome counts, in the order of the roster.
 type Counted struct {

@@ -14,8 +14,8 @@ import (
 )
 
 // A saved state is a version byte followed by sections, each preceded by its length in four bytes.
-// The first section holds the fields of the server or site itself, the others the state machine of
-// one phase each. Sections of phases that have not begun are empty.
+// The first holds the fields of the server or site itself, each other the state machine of one
+// phase. Sections of phases that have not begun are empty.
 
 // stateVersion is the version of the encoding.
 const stateVersion = 1

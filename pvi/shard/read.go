@@ -299,9 +299,9 @@ func (d *decoder) find(header []string, name string) (int, error) {
 // a misspelt name rather than a value.
 const distinct = 5
 
-// nearest suggests a remedy for a column that the header does not name. Without a header the first
-// line is a record, whose values must not appear in a message. So it quotes a field only if that is
-// almost the name of the column.
+// nearest suggests a remedy for a column that the header does not name. It quotes a field only if
+// that is almost the name of the column, because without a header the first line is a record, whose
+// values must not appear in a message.
 func nearest(header []string, name string) string {
 	if len(header) == 1 {
 		for _, separator := range []string{";", "\t", "|", ","} {
@@ -333,9 +333,8 @@ func (d *decoder) trim(field string) string {
 
 // decode converts the cells of one row to a record and adds it, unless the study drops it. It
 // returns an [Error] for a record that does not fit. A record without a person is dropped, because
-// several of them may belong to one. White space around the person is ignored even if table.trim is
-// false. Otherwise one person could have two names, and twice as many rows as the privacy cost
-// covers.
+// several of them may belong to one. White space around the person is always ignored. Otherwise one
+// person could have two names, and twice as many rows as the privacy cost covers.
 func (d *decoder) decode(cells []table.Cell) error {
 	var person string
 	if d.person >= 0 {

@@ -23,10 +23,9 @@ type Records struct {
 // perPart is the number of rows in each slice of Records.values but the last.
 const perPart = 1 << 12
 
-// leaveOut is called for a record that is left out. If batches have a fixed size, their size and
-// cost depend on the number of records, which must be public. But the number of records that fit is
-// private. leaveOut therefore counts an empty record, which adds zero to every sum. In other
-// studies, and in version 1, it does nothing.
+// leaveOut is called for a record that is left out. If batches have a fixed size, the number of
+// records is public, but the number of records that fit is private. leaveOut then counts an empty
+// record, which adds zero to every sum. In other studies, and in version 1, it does nothing.
 func (r *Records) leaveOut(st *study.Study) {
 	if st.Version > 1 && st.Inference.Descent.Sampling == study.WithoutReplacement {
 		r.empty++

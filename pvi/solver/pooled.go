@@ -115,7 +115,7 @@ func only[T Likelihood](all []Likelihood) (some []T) {
 
 // roughly takes steps with quadrature rules of few points, and reports whether they settled. If
 // not, it moves back to the old q if that has the larger free energy by the clients' rules, or if
-// the new energy is not finite.
+// the new one is not finite.
 func (f *fit) roughly() bool {
 	start := slices.Clone(f.natural)
 	f.rough = true
@@ -225,9 +225,9 @@ func (f *fit) roughEnough() float64 {
 	return sharpest
 }
 
-// extrapolate tries the q to which the last steps point. It accepts it only if the plain step
-// changes q by at most local, and if the free energy is not lower than the best by more than
-// tolerance. It then returns the expectations and the free energy, and true.
+// extrapolate tries the q to which the last steps point, if the plain step changes q by at most
+// local. If the free energy falls by no more than tolerance below the best, it returns the
+// expectations, the free energy, and true.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
 	if change > local {
 		f.earlier.reset()

@@ -119,9 +119,9 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
-// learnedWeight is the default PrecisionWeight for clusters with a learned sd. The precision in a
-// site is about 1/sd times the precision times mean. If the sd is a tenth of the width of the
-// columns' bounds, learnedWeight gives both about the same size.
+// learnedWeight is the default PrecisionWeight for clusters with a learned sd. A site's precision
+// is about 1/sd times its precision times mean. learnedWeight gives both about the same size if the
+// sd is a tenth of the width of the bounds.
 const learnedWeight = 0.1
 
 // networkStart is the largest sd of a neural network's weights in the first step.

@@ -129,12 +129,11 @@ func readPrior(s *Study, t *document.Table) {
 //
 // Most columns have an sd of .2 to .4 after their bounds are mapped to [−1, 1]. With the prior sd
 // of 1 of versions 1 and 2, the effects of many real columns on log odds are improbable, and
-// intervals miss them. Version 3 has the scale that Gelman et al. recommend for columns with an sd
-// of .5 ("A weakly informative default prior distribution for logistic and other regression
-// models", Annals of Applied Statistics 2(4), 2008), but a normal distribution instead of a Cauchy
-// distribution. With more coefficients, the prior of each is narrower, down to an sd of 1, so that
-// the prior of the predictor stays about the same. Version 3 also expects a smaller sd of the
-// noise, because it is usually well below half the width of the outcome's bounds.
+// intervals miss them. Version 3 has the scale of Gelman et al. ("A weakly informative default
+// prior distribution for logistic and other regression models", Annals of Applied Statistics 2(4),
+// 2008), but a normal distribution. With more coefficients, the prior of each is narrower, down to
+// an sd of 1, so that the prior of the predictor stays about the same. Version 3 also expects a
+// smaller sd of the noise, which is usually well below half the width of the outcome's bounds.
 func (s *Study) defaultPrior() Prior {
 	p := Prior{SD: 1, Coefficients: map[string]Normal{}, Scale: LogNormal{0.5, 3}, Dispersion: LogNormal{3, 5}}
 	if s.Version < 3 {
@@ -355,9 +354,9 @@ func readFederation(s *Study, t *document.Table) {
 	}
 }
 
-// maxRejected is the default of federation.max_rejected. Rejected rounds cost privacy, so there
-// must be a limit. With this one, noise that makes one round in seven fail ends one in twenty
-// studies of twenty rounds. The command sim plan warns of more noise than that.
+// maxRejected is the default of federation.max_rejected. There must be a limit, because rejected
+// rounds cost privacy. With this one, noise that makes one round in seven fail ends one in twenty
+// studies of twenty rounds.
 const maxRejected = 3
 
 // minPace and maxPace are the limits of Pace in seconds: a millisecond and a day.

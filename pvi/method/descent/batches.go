@@ -20,9 +20,8 @@ func (b batches) stated() int {
 // sampling returns how a client with the given number of records draws batches.
 //
 // A batch of a fixed size is the same share of every client's records, rounded down, so that no
-// client's cost exceeds the stated one. If the number of records is private, it is computed from
-// the nominal number, which every client has at least (CheckShard). A client without records has
-// empty batches.
+// client's cost exceeds the stated one. If the number of records is private, the nominal number,
+// which every client has at least, takes its place. A client without records has empty batches.
 func (b batches) sampling(records int) dpmech.Sampling {
 	switch {
 	case b.Steps.Rate == 1:

@@ -99,9 +99,9 @@ func derive(s *method.Setting) (*method.Steps, error) {
 	return d, deriveClip(s, d)
 }
 
-// deriveClip sets d.Clip, by default to a constant times the norm of a typical site. Around the
-// mean of q, the precision times mean of a site is about as long as a gradient, and its precision
-// is about the curvature of the record, which counts only if all of its elements are released.
+// deriveClip sets d.Clip, by default to a constant times the norm of a typical site. Near the mean
+// of q, a site's precision times mean is about as long as a gradient, and its precision is about
+// the record's curvature, which counts only if all of its elements are released.
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < steps.LeastClip || d.Clip > steps.MostClip {
@@ -157,9 +157,9 @@ func overlap(s *method.Setting) float64 {
 	return float64(s.Model.Touched())
 }
 
-// glides reports whether the mean of q moves with momentum and is averaged over steps. This is so
-// if a step moves several coordinates, if the model is a regression, which has one mode, and if
-// there is one round, so that no other client's factor changes in between.
+// glides reports whether the mean of q moves with momentum and is averaged over steps: if a step
+// moves several coordinates, the model has one mode (is a regression), and there is one round, so
+// that no other client's factor changes in between.
 func glides(s *method.Setting) bool {
 	family := s.Study.Model.Family
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork

@@ -35,11 +35,9 @@ func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 }
 
 // shorten scales down the change of a factor of d coordinates to elements of at most room, the
-// largest value that fits into a message. With much noise, the steps may end at values that do not
-// fit. In a diagonal family the natural parameters of each coordinate are multiplied by a number
-// below 1, so the new factor lies between the present and the proposed one, and is proper if both
-// are. Otherwise all are multiplied by one number. The result depends on the records only through
-// the releases.
+// largest value that fits into a message. In a diagonal family each coordinate has its own scale,
+// and the new factor lies between the present and the proposed one. The result depends on the
+// records only through the releases.
 func shorten(change []float64, room float64, d int, diagonal bool) {
 	if !diagonal {
 		shortenAll(change, room)

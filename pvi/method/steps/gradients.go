@@ -43,9 +43,9 @@ const (
 )
 
 // A pace holds the travel, which limits how far steps move q, and the clip. With few records most
-// of the error is noise, and a smaller clip with longer steps is best, unless long steps are mostly
-// noise. With many records most of the error comes from clipping and the last steps, and a larger
-// clip with shorter steps is best.
+// of the error is noise, and a smaller clip with longer steps is best, unless the noise is too
+// large for long steps. With many records clipping and the last steps cause most of the error, and
+// a larger clip with shorter steps is best.
 type pace struct {
 	// travel is the largest product of the step size and a client's number of steps. With a step
 	// size that falls linearly to zero, Adam moves a coordinate by half of the first step size per

@@ -72,8 +72,8 @@ const (
 	Cos
 	LogPhi // log of the standard normal distribution function
 
-	// Draw is a random number with the [Law] number Cols. If Rows is 1, every record has its own,
-	// and otherwise all share one. Ref differs between the draws of a program. Only generated
+	// Draw is a random number with the [Law] number Cols. Every record has its own if Rows is 1;
+	// otherwise all share one. Ref differs between the draws of a program. Only generated
 	// quantities may depend on a draw.
 	Draw
 

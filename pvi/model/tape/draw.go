@@ -5,9 +5,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planDraws assigns a standard normal number of a lane to each element of each draw. The numbering
-// is the same in every [Machine] of a program, whichever nodes it computes. Draws of records and
-// shared draws are counted separately.
+// planDraws assigns a standard normal number of a lane to each element of each draw, in the same
+// way in every [Machine] of a program, whichever nodes it computes. It counts shared draws
+// separately.
 func (m *Machine) planDraws() {
 	var count [2]int // shared draws, draws of records
 	for i := range m.nodes {

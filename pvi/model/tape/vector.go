@@ -70,8 +70,8 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 }
 
 // dotTwoStrands returns a·v with the same bits as dotFour. The conversions to float64 prevent fused
-// multiply-adds. If a compiler fused operations in only one of the two, the contribution of a
-// record would depend on its place in a batch.
+// multiply-adds. With them in only one of the two, the contribution of a record would depend on its
+// place in a batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64
