@@ -31,6 +31,9 @@ var paceFaults = []testedFault{
 	{fault{"leaves-early", "an answer leaves as soon as it is computed", []edit{
 		after("client/run.go", "leaves-early", "\tafter, rest, late := a.untilPace(a.asked)\n", "\t\trest = 0"),
 	}}, "client", "TestAnswersLeaveAtThePace"},
+	{fault{"stops-early", "a client whose answers fail stops as soon as it has computed the last one", []edit{
+		before("client/run.go", "stops-early", "\t\t// The coordinator sees when the client stops", "\t\t\treturn &Failing{a.at.Failed, gone.why}"),
+	}}, "client", "TestFailingClientKeepsThePace"},
 }
 
 // tableFaults are faults of the tables that describe the records.
@@ -70,6 +73,9 @@ var heldOutFaults = []testedFault{
 	{fault{"scores-unclipped", "log densities without a clip", []edit{
 		before("pvi/describe/scores.go", "scores-unclipped", "\tnumbers := [elements]float64{", "\t\tv = at"),
 	}}, "pvi/describe", "TestVectorsOfScoresAreBounded"},
+	{fault{"scored-first", "held-out records scored before the noise is drawn", []edit{
+		before("pvi/method/scores/scores.go", "scored-first", "\treturn true, mechanism.Release(", "\t\tquery.Contributor(c.records)"),
+	}}, "pvi/method/scores", "TestNoiseIsDrawnBeforeRecordsAreScored"},
 	{fault{"fitted-too", "held-out records in the fit", []edit{
 		{File: "pvi/scoring/vector.go", Anchor: "\tif c.heldOut != nil && c.heldOut[i]", After: " && !planted.Is(\"fitted-too\")"},
 	}}, "pvi/scoring", "TestHeldOutOfNeighbours"},
@@ -138,6 +144,9 @@ var proofFaults = []testedFault{
 	{fault{"no-anchor", "the anchor of the ledger is not compared", []edit{
 		around("client/ledger/anchor.go", "no-anchor", "\tif err := compare(path, holder, db, head, previous); err != nil {\n\t\treturn nil, err\n\t}\n"),
 	}}, "client/ledger", "TestFilesFromThePast"},
+	{fault{"any-free-list", "the list of free pages of a store's file is not checked", []edit{
+		{File: "internal/durable/durable.go", Anchor: "checkFreeList(path, with); err == nil", After: " || planted.Is(\"any-free-list\")"},
+	}}, "internal/durable", "TestLongFreeListIsRefused"},
 	{fault{"record-stops", "a record that does not fit stops a run", []edit{
 		{File: "pvi/shard/read.go", Anchor: "\t\tcase errors.As(err, &unfit):\n", Before: `
 		case planted.Is("record-stops") && errors.As(err, &unfit):
