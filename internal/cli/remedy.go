@@ -14,6 +14,8 @@ func Remedy(err error) string {
 		return ": free space on this disk, and run the command again"
 	case errors.Is(err, syscall.EROFS):
 		return ": choose a disk that is not read-only"
+	case errors.Is(err, fs.ErrExist):
+		return ": choose another name, or move the file away"
 	case errors.Is(err, fs.ErrPermission):
 		return ": run the command as the owner of this file or directory, or change its permissions with chmod or setfacl"
 	}

@@ -17,15 +17,20 @@ var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for
 // Natural writes a table of parameters in natural units, with central 95 % intervals. If other is
 // not nil, it holds the same parameters under another posterior, which the table shows after a
 // vertical bar. If ratios is true, log odds and log rates appear as the exponential of their mean,
-// without an sd.
+// without an sd. If there is nothing else, the table has no sds.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
-	mean, found := "mean", false
-	if ratios {
-		mean = "mean or ratio"
+	means, found := []string{"mean", "sd"}, false
+	only := ratios && !slices.ContainsFunc(of, func(n fit.Natural) bool { return n.Ratio == "" })
+	switch {
+	case only:
+		means = []string{"ratio"}
+	case ratios:
+		means[0] = "mean or ratio"
 	}
-	posteriors, header := [][]fit.Natural{of}, []string{"", "unit", mean, "sd", "2.5 %", "97.5 %"}
+	columns := append(means, "2.5 %", "97.5 %")
+	posteriors, header := [][]fit.Natural{of}, append([]string{"", "unit"}, columns...)
 	if other != nil {
-		posteriors, header = append(posteriors, other), append(header, "│", mean, "sd", "2.5 %", "97.5 %")
+		posteriors, header = append(posteriors, other), append(append(header, "│"), columns...)
 	}
 	rows := [][]string{header}
 	for i, name := range names {
@@ -40,7 +45,11 @@ func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) 
 				row[1], sd, found = n.Ratio, "", true
 				n.Mean, n.Low, n.High = math.Exp(n.Mean), math.Exp(n.Low), math.Exp(n.High)
 			}
-			row = append(row, Number(n.Mean), sd, Number(n.Low), Number(n.High))
+			row = append(row, Number(n.Mean))
+			if !only {
+				row = append(row, sd)
+			}
+			row = append(row, Number(n.Low), Number(n.High))
 		}
 		rows = append(rows, row)
 	}
