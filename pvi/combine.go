@@ -23,8 +23,8 @@ func (p *Protocol) checkCombine() error {
 	return nil
 }
 
-// combined returns the change of λ after a round, before damping. It is the sum of the releases or
-// their robust combination. releases holds one release after the other.
+// combined returns the change of λ after a round, before damping: the sum of the releases, or their
+// robust combination. releases holds one release after the other.
 func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	how := p.study.Federation.Combine
 	if !how.Robust() || releases == nil {

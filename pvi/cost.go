@@ -53,8 +53,8 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns the last observers of the list. The last one can open every message. Before
-// it, under secure aggregation, comes the largest coalition that cannot, if it is larger than t.
+// whoeverOpens returns the last observers of the list. The last can open every message. Under
+// secure aggregation, the largest coalition that cannot comes before it, if it is larger than t.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {

@@ -8,7 +8,7 @@ import (
 )
 
 // checkShard returns an error if the shard does not fit the model or the method. It accepts any
-// number of records, because others would see that a client does not start.
+// number of records: others would notice a client that does not start.
 func (p *Protocol) checkShard(s *shard.Shard) error {
 	if err := p.method.CheckShard(s); err != nil {
 		return err

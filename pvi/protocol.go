@@ -68,9 +68,9 @@ func (p *Protocol) deriveSetting() (err error) {
 	return nil
 }
 
-// deriveMethod sets p.method and p.after. Unless the study gives a noise multiplier, it chooses one
-// with which all phases together meet the privacy target. For an unsound method ([Protocol.Sound]),
-// this is the target for the claimed cost.
+// deriveMethod sets p.method and p.after. If the study gives no noise multiplier, it chooses one
+// with which all phases together meet the privacy target. An unsound method ([Protocol.Sound])
+// meets it with its claimed cost.
 func (p *Protocol) deriveMethod() error {
 	draft, err := draftOf(p.setting)
 	if err != nil {

@@ -146,8 +146,8 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 	return e
 }
 
-// sum adds up cells of a column with total cells. It returns the sum, the variance of its noise,
-// and the covariance of this noise with that of the number of records.
+// sum adds up cells, out of the total cells of a column. It also returns the variance of the sum's
+// noise, and its covariance with the noise of the number of records.
 func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x

@@ -122,8 +122,9 @@ func (s *DPSEP) check(p solver.Problem) error {
 	return nil
 }
 
-// step releases one noisy sum of sites and updates the factor with it. First it checks that the
-// cavity is proper, which depends only on earlier releases, so an error reveals nothing new.
+// step releases one noisy sum of sites and updates the factor with it. It first checks that the
+// cavity is proper. An error reveals nothing new, because the cavity depends only on earlier
+// releases.
 func (s *DPSEP) step() error {
 	if err := s.factor.prepare(s.outer); err != nil {
 		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)

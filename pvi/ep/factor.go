@@ -249,7 +249,7 @@ func (f *tied) pull() {
 	}
 }
 
-// moveAsPublished takes the step of the DP-SEP paper, for a batch of one record: the factor moves
+// moveAsPublished takes the step of the DP-SEP paper, for a batch of one record. The factor moves
 // by the given share of the way to the record's site divided by Rate, and is clipped.
 func (f *tied) moveAsPublished(share float64) {
 	for i, x := range f.raw {
@@ -266,9 +266,8 @@ func (f *tied) moveAsPublished(share float64) {
 	}
 }
 
-// floor returns the lower bound on the factor's precisions: the sd of the noise in their average.
-// With a full covariance it is √d times that, because the spectral norm of a noisy d×d matrix grows
-// like √d.
+// floor returns the lower bound on the factor's precisions: the sd of the noise in their average,
+// times √d with a full covariance, because the spectral norm of a noisy d×d matrix grows like √d.
 func (f *tied) floor() float64 {
 	reach := 1.0
 	if f.cavity.Covariance != nil {

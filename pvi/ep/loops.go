@@ -1,7 +1,7 @@
 package ep
 
-// The functions of this file loop over several records at a time. Products are converted to
-// float64, which forbids fused multiply-adds, so that every processor computes the same bits.
+// These loops process several records at a time. Products are converted to float64, which forbids
+// fused multiply-adds, so that every processor computes the same bits.
 
 // project writes the mean and variance of xᵀθ for each record, where θ has independent coordinates
 // and x is the record's row. Four partial sums let the processor add in parallel.

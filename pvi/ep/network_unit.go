@@ -19,8 +19,8 @@ type hiddenUnit struct {
 // in the mean and the variance of z: E f′(z) (Bonnet's theorem) and E f″(z)/2 (Price's theorem).
 type unitMoment struct{ value, inMean, inVariance float64 }
 
-// The trapezoid rule has a node at 0 and unitNodes on each side, up to unitReach sds of z. It gives
-// five correct digits if the sd of z is at most five.
+// The trapezoid rule has a node at 0 and unitNodes on each side, up to unitReach sds of z. Five
+// digits are correct if the sd of z is at most five.
 const unitNodes, unitReach = 48, 6.5
 
 // unitRule holds the nodes, in sds of z, and their weights.

@@ -81,8 +81,8 @@ func (t *Regression) Site(dst []float64, record int) {
 	}
 }
 
-// fetch loads records into the CPU's caches. The records of a batch are scattered in memory, and
-// loading several at once takes about as long as loading one.
+// fetch loads records, which are scattered in memory, into the CPU's caches. Loading several at
+// once takes about as long as loading one.
 func (t *Regression) fetch(records []uint32) {
 	const line = 8 // number of float64s in a cache line
 	k := len(t.mean)

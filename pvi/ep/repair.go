@@ -38,7 +38,7 @@ func newProper(family gaussian.Family) *proper {
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0) }
 
 // raise raises the precision to floor along directions where it is less. The precision times mean
-// does not change, unless floor is zero: then it becomes zero there. It reports whether the
+// becomes zero there if floor is zero, and otherwise does not change. It reports whether the
 // precision was positive semidefinite.
 func (p *proper) raise(factor []float64, floor float64) bool {
 	if p.work != nil {

@@ -119,8 +119,8 @@ func (m *Model) statistics(s *shard.Shard, records []int, mean []float64) []stat
 		return all
 	}
 	all := []statistic{{"mean", average}}
-	// The means of the thirds of the records with the lowest and the highest predictions show
-	// whether the effect of the columns is as strong as in the model.
+	// The thirds of the records with the lowest and the highest predictions show whether the
+	// columns have as strong an effect as in the model.
 	if n := len(records) / 3; n > 0 {
 		order := m.byPredictor(s, records, mean)
 		of := func(rows []int) func([]float64) float64 {

@@ -116,8 +116,8 @@ func scaled(c *study.Column) *study.Column {
 	return &narrow
 }
 
-// expectedOf returns the names and indices of the quantities of a record that are expected values.
-// In a program their names end in _expected. In a family they are all but the log density and a new
+// expectedOf returns the names and indices of the expected values among a record's quantities. In a
+// program their names end in _expected. In a family they are all but the log density and a new
 // outcome.
 func expectedOf(st *study.Study, quantities []string) (names []string, at []int) {
 	for i, name := range quantities {

@@ -15,8 +15,7 @@ type generated struct {
 }
 
 // allGenerated returns all quantities that are computed from parameters: those that the program
-// generates, the correlated effects of a formula's groups, and the effects of groups whose
-// coordinates are in units of their sd.
+// generates, correlated effects of groups, and effects whose coordinates are in units of their sd.
 func (m *Model) allGenerated() ([]generated, error) {
 	var all []generated
 	add := func(g *model.Generator) {

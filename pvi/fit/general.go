@@ -51,8 +51,8 @@ func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	return a.Values, b.Values, a.Op == ir.Const && b.Op == ir.Const
 }
 
-// keptProgram is the largest dimension of θ for which a regression keeps its record program in
-// memory. The program has a name for every coordinate, and a coordinator does not need it.
+// keptProgram is the largest dimension of θ for which a regression keeps its record program, which
+// has a name for every coordinate. A coordinator does not need it.
 const keptProgram = 1 << 16
 
 // Program returns the model as a record program.

@@ -72,7 +72,7 @@ func New(st *study.Study) (*Model, error) {
 }
 
 // regressors returns the names of the terms' coefficients. It stops after the first name that is
-// too long for a program, because millions could follow that are never used.
+// too long for a program, because millions of unused ones could follow.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {

@@ -102,9 +102,9 @@ func (w *writer) numberOf(n *node) expression {
 	return e
 }
 
-// ends estimates the range of an expression from the bounds of its columns in all combinations.
-// Columns after the first 8 stay at their lower bounds. Expressions with indicators of levels
-// return 0 and 1.
+// ends estimates the range of an expression from the bounds of its first 8 columns in all
+// combinations. Other columns stay at their lower bounds. The range is 0 to 1 for expressions with
+// indicators of levels.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1

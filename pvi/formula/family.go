@@ -35,8 +35,8 @@ type family struct {
 	density func(w *writer, y, link string) density
 }
 
-// A density tells how a program writes the density of an outcome: by the name of a density of the
-// Stan language and its arguments or, if name is empty, by an expression for the log density.
+// A density tells how a program writes the density of an outcome: by the name of a Stan density and
+// its arguments or, if name is empty, by an expression for the log density.
 type density struct {
 	name, args string
 	log        string
@@ -68,9 +68,9 @@ const (
 	negativeTail = "log1m_exp(" + noneOf + ")"
 )
 
-// inflated returns a zero-inflated density: the outcome is 0 with probability zi, and otherwise has
-// the log density log, with %s for the outcome. none is the text of the log probability of 0 under
-// log.
+// inflated returns a zero-inflated density. The outcome is 0 with probability zi, and otherwise has
+// the log density log, where %s stands for the outcome. none is the text of the log probability of
+// 0 under log.
 func inflated(none, log string) func(w *writer, y, link string) density {
 	return func(_ *writer, y, _ string) density {
 		return density{log: fmt.Sprintf("%s == 0 ? log_sum_exp(log(zi), log1m(zi) + %s) : log1m(zi) + %s", y, enclosed(none), fmt.Sprintf(log, y))}

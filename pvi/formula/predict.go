@@ -255,9 +255,9 @@ func (w *writer) centred(name, sd string, length int, from string) {
 	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})
 }
 
-// correlated declares the correlated effects of a group, and returns their names. Each is its sd
-// times a linear combination of independent standard normal effects, with a row of the Cholesky
-// factor of the correlations as weights.
+// correlated declares the correlated effects of a group, and returns their names. An effect is its
+// sd times a combination of independent standard normal effects, weighted by a row of the
+// correlations' Cholesky factor.
 func (w *writer) correlated(prefix, by string, g group, designs []design, sds []string, levels int) []string {
 	if len(designs) > 20 {
 		fail("E606", g.at, "%d correlated effects: at most 20 are possible. Write (x || site).", len(designs))

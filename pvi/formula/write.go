@@ -184,7 +184,7 @@ func (w *writer) indicator(i, level int) string {
 }
 
 // local returns the name of a local variable with the given value for record n, which is computed
-// before the predictors. It declares one, named after base, unless there is one with this value.
+// before the predictors. If there is none, it declares one named after base.
 func (w *writer) local(base, value string) string {
 	if i := slices.IndexFunc(w.locals, func(l [2]string) bool { return l[1] == value }); i >= 0 {
 		return w.locals[i][0]
@@ -212,8 +212,8 @@ func (w *writer) parameter(p Prior, typ string, class string) {
 	w.priors = append(w.priors, p)
 }
 
-// priorText returns the text of a prior from the study as the program needs it. It panics with a
-// [*PriorError] unless that is a density with numbers as arguments.
+// priorText returns the text of a study's prior as the program needs it. It panics with a
+// [*PriorError] unless the prior is a density with numbers as arguments.
 func priorText(key, text string) string {
 	call, err := syntax.ParseCall(text)
 	if err == nil {

@@ -31,9 +31,9 @@ func (p *Prior) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64
 	return mixture(weights, means, func(i int, cov *mat.SymDense) error { return given[i].addCov(cov, weights[i]) })
 }
 
-// mixture returns the mean and the covariance of a mixture. addCov adds the covariance of
-// distribution i times its weight to cov, unless the weight is below leastWeight. mixture changes
-// means.
+// mixture returns the mean and the covariance of a mixture. addCov adds to cov the covariance of
+// distribution i, multiplied by its weight. mixture changes means, and ignores weights below
+// leastWeight in the covariance.
 func mixture(weights []float64, means [][]float64, addCov func(i int, cov *mat.SymDense) error) (mean []float64, cov *mat.SymDense, err error) {
 	size := len(means[0])
 	mean, cov = make([]float64, size), mat.NewSymDense(size, nil)

@@ -112,8 +112,8 @@ func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error)
 	return r, nil
 }
 
-// power returns the largest β among 1, .7, .7², ... above 1e-12 for which weights proportional to
-// exp(β·logs) have an effective number of at least least points, or else 1e-12.
+// power returns the largest β among 1, .7, .7², ... for which weights proportional to exp(β·logs)
+// have an effective number of at least least points, and is never below 1e-12.
 func power(logs []float64, least float64) float64 {
 	for beta := 1.0; beta > 1e-12; beta *= .7 {
 		if w, err := normalised(logs, beta); err == nil && 1/squares(w) >= least {

@@ -117,9 +117,9 @@ func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(the
 	return noisy, nil
 }
 
-// tolerance is the largest difference between the server's and the site's θ̃ in floating point, in
-// units of the mean's absolute value plus the prior's sd. After a thousand steps, rounding causes
-// about 2^-45.
+// tolerance is the largest floating-point difference between the server's and the site's θ̃,
+// relative to the mean's absolute value plus the prior's sd. After a thousand steps, rounding
+// causes about 2^-45.
 const tolerance = 0x1p-24
 
 // Foretell returns the plan that the server must send.

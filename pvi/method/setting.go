@@ -19,7 +19,7 @@ const (
 	// 2^-DampingBits.
 	DampingBits = 20
 
-	// headroomBits is the size of the largest change that fits into a message: 2^headroomBits times
+	// headroomBits is the size of the largest change that fits into a message, 2^headroomBits times
 	// the largest factor that the records could need. Changes can be that large before the factors
 	// converge.
 	headroomBits = 6

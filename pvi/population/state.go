@@ -197,8 +197,8 @@ func (s *State) open(number, answers int, sum []float64) *round {
 	return o
 }
 
-// like returns the rounds, the last among them, whose clip is at most likeClip times that of the
-// last and, if r.two is true, at least that divided by likeClip.
+// like returns the rounds with a clip of at most likeClip times that of the last round, which it
+// includes. If r.two is true, the clip must also be at least that of the last divided by likeClip.
 func (s *State) like() []*round {
 	last := s.rounds[len(s.rounds)-1].query.Clip
 	return slices.DeleteFunc(slices.Clone(s.rounds), func(o *round) bool {

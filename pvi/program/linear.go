@@ -23,8 +23,8 @@ type product struct {
 }
 
 // coordinate returns the index of the parameter's element in θ, by which [stager.asProduct]
-// combines products. If the builder later reorders the parameters, fewer products are combined, and
-// the record program is slower but correct.
+// combines products. If the builder later reorders the parameters, fewer products are combined,
+// which is slower but correct.
 func (p product) coordinate() int { return p.parameter.from.coordinate + p.parameter.first }
 
 // formOf returns the stored form of v, or 1·v for an unconstrained element of a parameter, or a

@@ -192,7 +192,7 @@ func drawOrdered(p pencil, a []value) value       { return p.ordered(a, ir.InvLo
 func drawOrderedProbit(p pencil, a []value) value { return p.ordered(a, ir.Phi) }
 
 // ordered returns a random class, counted from 1. a holds the predictor η and the cut points c.
-// Class k or a lower one has probability F(c_k − η), where below computes F.
+// Classes up to k have the probability F(c_k − η), where below computes F.
 func (p pencil) ordered(a []value, below ir.Op) value {
 	eta, cuts := a[0], a[1]
 	p.few(eta.shape.single() && len(cuts.shape.dims) == 1, cuts.shape.size()+1)

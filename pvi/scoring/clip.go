@@ -30,8 +30,8 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 	for _, q := range clipQuantiles {
 		c := quantile(norms, q)
 		bias, loose := norm(s.lost(c, p.Records)), s.loose(c, p.Records)
-		// slope estimates the error because a sum of clipped scores changes less with θ than a sum
-		// of unclipped ones, which the expected effect of the clip leaves out.
+		// slope estimates an error that the expected effect of the clip leaves out: a sum of
+		// clipped scores changes less with θ than a sum of unclipped ones.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
 		if loss := bias*bias + loose*loose + slope*slope + noise; loss < least {

@@ -19,8 +19,7 @@ type observation struct {
 }
 
 // mostPoints is the largest number of values of the hyperparameters for one draw of the curvature.
-// A few are enough, because every draw has other values and the result is an average over all
-// draws.
+// A few are enough, because the result is an average over draws, each with other values.
 const mostPoints = 256
 
 // A mixture holds the mean and the covariance of an average of normal posteriors.

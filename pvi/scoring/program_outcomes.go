@@ -140,7 +140,7 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 }
 
 // drawn reports, for each record, whether the log likelihood depends on number k only as the
-// variate of densities. It tests this at three values. It returns nil if it is true of all records.
+// variate of densities, tested at three values. It returns nil if this is so for all records.
 func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	if r.variates.rest == nil {
 		return nil

@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// secantVariances are the possible values of the variance of G ([curvature]) along a secant, the
-// step between the points of two sums. The largest allow for a curvature many times the guess, as
-// with correlated columns.
+// secantVariances are the possible variances of G ([curvature]) along a secant, the step between
+// the points of two sums. The largest allow for a curvature many times the guess, as with
+// correlated columns.
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
 // leastSecant is the smallest ratio of the learned curvature along a secant to the expected one.

@@ -155,7 +155,7 @@ func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
 	return theta
 }
 
-// A value compares points in the search for the mode. out is the number of records without a finite
+// A value compares points in the search for the mode. out counts the records without a finite
 // density. sum is the log density of the others and of a normal prior, up to a constant.
 type value struct {
 	out int

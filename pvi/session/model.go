@@ -12,7 +12,7 @@ import (
 )
 
 // An answer contains the hash of the state behind its plan. The hash covers the numbers in the
-// plan, which are the same for all clients, even if their machines round differently.
+// plan, which are the same for all clients even if machines round differently.
 
 func newModelHash(digest pvi.Digest) hash.Hash {
 	h := sha256.New()

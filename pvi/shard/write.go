@@ -47,8 +47,8 @@ func Write(w io.Writer, st *study.Study, records *Records) error {
 	return nil
 }
 
-// field returns the text for the value x of column c: the shortest that Read reads as the same
-// number and not as a missing value, or the nearest day.
+// field returns the text for the value x of column c. For a number it is the shortest that Read
+// reads as the same number and not as a missing value. For a date it is the nearest day.
 func field(st *study.Study, c *study.Column, x float64) string {
 	if c.Type != study.Numeric {
 		return c.Levels[int(x)]

@@ -223,8 +223,8 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the mean and sds of q for a call to Propose: those of the plan, except in the first
-// call, where a Start may set them and InitialSD limits the sds.
+// begin sets the mean and sds of q for a call to Propose to those of the plan. In the first call a
+// Start may replace them, and InitialSD limits the sds.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -286,7 +286,7 @@ func runaway() error {
 }
 
 // points returns the query of the current step, with the values of θ for the gradients. The first
-// call in a step draws them. If the batch is empty, this is after the release.
+// call in a step draws them, after the release if the batch is empty.
 func (s *DPSVI) points() *gpu.Query {
 	if s.at == nil {
 		s.at = s.visit.Next(s.normals, nil)

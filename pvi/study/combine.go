@@ -10,8 +10,7 @@ import (
 type Combination string
 
 // The median and the trimmed mean are robust: a few unusual releases change them little. They cost
-// no privacy, because the releases are public anyway. They suit clients with about the same number
-// of records.
+// no privacy, because the releases are public. They suit clients with similar numbers of records.
 const (
 	BySum     Combination = "sum"     // sum of the releases; the default
 	ByMedian  Combination = "median"  // number of releases times the median of each element

@@ -11,7 +11,8 @@ import (
 const maxPerPerson = 1000
 
 // readPerson reads and checks the keys of the privacy unit [Person]: the column that identifies the
-// person of a row, the rows of a person at a client, and the clients with rows of one person.
+// person to whom a row belongs, the most rows of a person at a client, and the most clients with
+// rows of one person.
 func readPerson(s *Study, table, privacy *document.Table) {
 	p, column := &s.Privacy, s.Table.Person
 	if p.Unit != Person {

@@ -229,9 +229,8 @@ func (s *Study) TypicalSquares() (squares float64) {
 	return squares
 }
 
-// meanSquare returns an estimate of the mean square of a numerical column on the model's scale. It
-// follows from the scale if a standardisation or a spread determines it. Otherwise values are
-// assumed uniform within their bounds.
+// meanSquare estimates the mean square of a numerical column on the model's scale. Unless a
+// standardisation or a spread determines it, values are assumed uniform within their bounds.
 func (s *Study) meanSquare(c *Column) float64 {
 	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
 	even := (low*low + low*high + high*high) / 3

@@ -13,9 +13,9 @@ import (
 // of which the text warns. For dates, narrow is in years.
 const narrow = 0.1
 
-// recordsKept states for each column which values a record must have for the study to use it. A
-// data holder needs this because the results are about the used records only, and these may belong
-// to few people.
+// recordsKept states for each column which values a record must have for the study to use it. Data
+// holders need this, because the results are about the used records only, which may belong to few
+// people.
 func recordsKept(st *study.Study) []string {
 	reads := st.Reads()
 	var out []string

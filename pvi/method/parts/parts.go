@@ -188,8 +188,8 @@ func (c *client) problem(t *method.Task) solver.Problem {
 	}
 }
 
-// replaced writes the factor that part k replaces to c.current: its own, or that of the client if
-// the client stores one or the study averages over parts, or the part's share of a tied factor.
+// replaced writes the factor that part k replaces to c.current. It is the part's own, the client's
+// (if it stores one or the study averages over parts), or the part's share of a tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)

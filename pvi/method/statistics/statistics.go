@@ -48,8 +48,8 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// clip returns the clip of a record's statistics: the study's clip divided by the largest number of
-// rows of a person, or half of the public bound on the norm.
+// clip returns the clip of a record's statistics. It is the study's clip divided by the largest
+// number of rows of a person, or half of the public bound on the norm.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c / float64(s.Study.Privacy.Rows())

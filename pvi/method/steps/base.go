@@ -60,9 +60,8 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	return b, err
 }
 
-// by returns the mechanism for batches drawn from the given number of records. If the study
-// protects persons, records is their number, and rows holds the first row of each and the number of
-// rows.
+// by returns the mechanism for batches from the given number of records. If the study protects
+// persons, records counts them, and rows holds the first row of each and the number of rows.
 func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,

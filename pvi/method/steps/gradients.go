@@ -37,8 +37,8 @@ const (
 	// paces.summed if sums are opened.
 	manyRecords = 10_000
 
-	// Below the ratio of signal to noise clearSignal, a study with few records multiplies clip and
-	// travel (see [pace]) by the ratio over clearSignal, but by no less than leastPace.
+	// If the ratio of signal to noise is below clearSignal, a study with few records multiplies
+	// clip and travel (see [pace]) by the ratio over clearSignal, but by at least leastPace.
 	clearSignal, leastPace = 25, 0.5
 )
 

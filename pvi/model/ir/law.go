@@ -47,7 +47,7 @@ func (v *Verified) draw(n *Node) (typed, error) {
 	return t, nil
 }
 
-// generates reports whether only generated quantities may depend on a node, because it draws a
+// generates reports whether only generated quantities may depend on a node. Such a node draws a
 // random number, compares values that depend on parameters, or depends on such a node. The log
 // density could not be differentiated through it.
 func (v *Verified) generates(n *Node) bool {

@@ -57,8 +57,8 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle adds node i to the backward pass, and marks the arguments that share its slices, for which
-// there is nothing to do. If whole is true, these are all, and settle does nothing.
+// settle adds node i to the backward pass, and marks the arguments that share its slices and need
+// no work. It does nothing if whole is true, because then these are all arguments.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return
