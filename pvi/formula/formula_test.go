@@ -68,6 +68,21 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// If several priors are wrong, the error always names the first one in alphabetical order.
+func TestWrongPriors(t *testing.T) {
+	request := cases(t)["gaussian"]
+	request.Priors = map[string]string{}
+	for _, key := range []string{"zeta", "tau", "beta", "omega", "kappa", "rho"} {
+		request.Priors[key] = "normal(0, 1)"
+	}
+	for range 20 {
+		var wrong *formula.PriorError
+		if _, err := formula.Write(request); !errors.As(err, &wrong) || wrong.Key != "beta" {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	columns := cases(t)["gaussian"].Columns
 	for _, c := range []struct {

@@ -2,6 +2,7 @@ package formula
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -236,7 +237,7 @@ func priorText(key, text string) string {
 }
 
 func (w *writer) checkPriors() {
-	for key := range w.request.Priors {
+	for _, key := range slices.Sorted(maps.Keys(w.request.Priors)) {
 		if !w.used[key] {
 			panic(&PriorError{key, "is not the prior of a parameter: the parameters and their classes are " + strings.Join(w.known, ", ")})
 		}
