@@ -104,11 +104,11 @@ func predictLine(t *testing.T, c *client.Client, m *client.Member) {
 	predicted, err := p.Predict(records)
 	check(t, err)
 	var b strings.Builder
-	sum, err := words.PredictedCSV(&b, records, predicted)
+	densities, err := words.PredictedCSV(&b, records, predicted)
 	check(t, err)
 	lines := strings.Split(b.String(), "\n")
-	if !math.IsNaN(sum) || len(lines) != 4 || !strings.HasPrefix(lines[0], "row,y_expected_mean,") || !strings.HasPrefix(lines[1], "2,") || !strings.HasPrefix(lines[2], "4,") {
-		t.Errorf("predictions with the sum %g:\n%s", sum, b.String())
+	if !math.IsNaN(densities.Sum) || len(lines) != 4 || !strings.HasPrefix(lines[0], "row,y_expected_mean,") || !strings.HasPrefix(lines[1], "2,") || !strings.HasPrefix(lines[2], "4,") {
+		t.Errorf("predictions with the sum %g:\n%s", densities.Sum, b.String())
 	}
 	line := result.Mean[0] + result.Mean[1]*-1.5
 	if got, err := strconv.ParseFloat(strings.Split(lines[2], ",")[1], 64); err != nil || math.Abs(got-line) > 1e-6 {

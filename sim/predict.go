@@ -18,6 +18,7 @@ type Predictions struct {
 	// LogLikelihood is the mean over records of the log posterior predictive density, in the unit
 	// of the outcome, or of the log predictive probability of a discrete outcome.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
+	Uncertain     int     `json:"uncertain,omitempty"` // number of records whose density is uncertain ([fit.LogDensity.Uncertain])
 
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose observed outcome has the highest predicted probability
 	Majority *float64 `json:"majority,omitempty"` // accuracy of always predicting the most frequent outcome
@@ -57,6 +58,9 @@ func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []flo
 	}
 	for _, p := range all {
 		out.LogLikelihood += (p.LogDensity - math.Log(unit)) / float64(len(all))
+		if (fit.LogDensity{Value: p.LogDensity, Error: p.Error}).Uncertain() {
+			out.Uncertain++
+		}
 	}
 	pairs := make([]pair, len(all))
 	switch m.Study.Model.Kind() {

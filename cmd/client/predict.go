@@ -54,11 +54,11 @@ func (r *predictCommand) Run(ctx context.Context, c *commands) error {
 		if err != nil {
 			return &client.UsageError{Err: err}
 		}
-		sum, err := words.PredictedCSV(f, records, predicted)
+		densities, err := words.PredictedCSV(f, records, predicted)
 		if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 			return errors.Join(err, os.Remove(r.Out))
 		}
-		summary := words.NewPredictions(records, report, predicted, sum)
+		summary := words.NewPredictions(records, report, predicted, densities)
 		if c.JSON {
 			return cli.PrintJSON(summary)
 		}

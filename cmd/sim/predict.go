@@ -47,11 +47,11 @@ func (c *predictCommand) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	sum, err := words.PredictedCSV(f, records, predicted)
+	densities, err := words.PredictedCSV(f, records, predicted)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, os.Remove(c.Out))
 	}
-	summary := words.NewPredictions(records, read, predicted, sum)
+	summary := words.NewPredictions(records, read, predicted, densities)
 	if c.JSON {
 		return cli.PrintJSON(summary)
 	}

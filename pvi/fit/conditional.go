@@ -79,7 +79,7 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 		return nil, nil
 	}
 	var all [][]Quantity
-	err = predicted.Each(func(_ int, quantities []Quantity, _ float64) error {
+	err = predicted.Each(func(_ int, quantities []Quantity, _ LogDensity) error {
 		expected := make([]Quantity, len(at))
 		for k, i := range at {
 			expected[k] = quantities[i]

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"fedpvi/pvi/gaussian"
@@ -79,8 +78,20 @@ func flat(s *shard.Shard) (x, y []float64) {
 
 // Load converts a shard to the columns that the record program reads.
 func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
+	table, err := m.Program().Load(s.Len(), m.columns(s))
+	return table, loadingError(err)
+}
+
+func loadingError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("loading records: %w", err)
+}
+
+// columns converts the records of a shard to the columns that the record program reads.
+func (m *Model) columns(s *shard.Shard) (columns [][]float64) {
 	n := s.Len()
-	var columns [][]float64
 	x, y := flat(s)
 	switch {
 	case m.Study.Model.Program != nil:
@@ -105,11 +116,7 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 			}
 		}
 	}
-	table, err := m.Program().Load(n, columns)
-	if err != nil {
-		return nil, fmt.Errorf("loading records: %w", err)
-	}
-	return table, nil
+	return columns
 }
 
 // Records returns the likelihood of the records in s from the record program. clients is the number
@@ -134,43 +141,33 @@ func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 // draws is the number of quasi-random points over which predictions of a program are averaged.
 const draws = 256
 
-// predictGeneral averages a program's predictions over quasi-random points of the posterior.
-func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural []float64) ([]Prediction, error) {
+// average sets the means of a program's predictions, averaged over quasi-random points of the
+// posterior, and the log densities.
+func (m *Model) average(out []Prediction, s *shard.Shard, family gaussian.Family, natural []float64) error {
 	table, err := m.Load(s)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	n := s.Len()
-	out := make([]Prediction, n)
-	logs, means := make([]float64, n), make([]float64, n)
-	totals := make([]float64, n)
-	for i := range out {
-		_, out[i].Outcome = s.Record(i)
-		out[i].LogDensity = math.Inf(-1)
-	}
-	kind, _, _ := m.Program().Outcomes()
-	program := m.Program()
+	program, n := m.Program(), s.Len()
+	kind, _, _ := program.Outcomes()
+	logs, means := make([]float64, draws*n), make([]float64, n)
+	k := 0
 	err = solver.EachPoint(family, natural, draws, func(theta []float64) {
-		program.LogDensities(logs, theta, table)
+		program.LogDensities(logs[k*n:(k+1)*n], theta, table)
 		if kind != ir.NoPrediction {
 			program.Predict(means, theta, table)
 		}
-		for i, log := range logs {
-			// a log-sum-exp relative to the largest term so far
-			if log > out[i].LogDensity {
-				totals[i] *= math.Exp(out[i].LogDensity - log)
-				out[i].LogDensity = log
-			}
-			share := 1.0
-			if log != out[i].LogDensity { // the difference of two infinities would be NaN
-				share = math.Exp(log - out[i].LogDensity)
-			}
-			totals[i] += share / draws
+		for i := range out {
 			out[i].Mean += means[i] / draws
 		}
+		k++
 	})
+	one := make([]float64, draws)
 	for i := range out {
-		out[i].LogDensity += math.Log(totals[i])
+		for k := range one {
+			one[k] = logs[k*n+i]
+		}
+		out[i].LogDensity, out[i].Error = logMean(one)
 	}
-	return out, err
+	return err
 }

@@ -18,10 +18,12 @@ type Model struct {
 	layout layout
 	linear *model.Linear
 	// nil if it would need much memory; the method Program then builds it on each call
-	program   *model.Model
-	generated *model.Quantities // quantities that the program generates; nil if there are none
-	notes     []syntax.Message
-	beyond    bool // whether some prior is not Gaussian
+	program *model.Model
+	// predictors returns the linear predictors of a record ([model.Model.Predictors])
+	predictors func() *model.Predictors
+	generated  *model.Quantities // quantities that the program generates; nil if there are none
+	notes      []syntax.Message
+	beyond     bool // whether some prior is not Gaussian
 }
 
 // General reports whether the model is not a regression.

@@ -10,6 +10,7 @@ import (
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -22,38 +23,58 @@ type Predicted struct {
 	Quantities []string // names of the quantities
 	LeftOut    []string // names of quantities that need an absent column
 
-	// Each calls visit for each record in order, with its quantities. density is the log predictive
-	// density, the log of the posterior mean of exp(log_lik), or NaN without log_lik. The slice is
-	// valid until visit returns.
-	Each func(visit func(record int, quantities []Quantity, density float64) error) error
+	// Each calls visit once for each record, first to last, with the quantities of the record. If
+	// log_lik is one of the quantities, density is the log of the posterior mean of exp(log_lik).
+	// The slice is valid until visit returns.
+	Each func(visit func(record int, quantities []Quantity, density LogDensity) error) error
 }
+
+// A LogDensity is the log predictive density of a record.
+type LogDensity struct {
+	Value float64 // NaN if there is none
+	Error float64 // standard error of Value if it is an average over draws, otherwise 0
+}
+
+// mostError is the largest standard error of a log predictive density that needs no remark.
+const mostError = 0.1
+
+// Uncertain reports whether too few draws are near the record for an exact log density.
+func (d LogDensity) Uncertain() bool { return d.Error > mostError }
 
 // logLikelihood is the name of a record's log density, from which the log predictive density is
 // computed.
 const logLikelihood = "log_lik"
 
-// A Posterior calls visit for each draw k of θ. Every use must generate the same draws.
-type Posterior func(visit func(k int, theta []float64)) error
+// A Posterior generates draws of θ. They are the same every time.
+type Posterior struct {
+	draw func(visit func(k int, theta []float64)) error // calls visit for each draw, with its number k
+	q    *solver.Approximation                          // nil for a point estimate
+	err  error
+}
 
 // Draws returns [RecordDraws] draws of a Gaussian with the given natural parameters.
 func (m *Model) Draws(family gaussian.Family, natural []float64) Posterior {
-	return func(visit func(k int, theta []float64)) error { return m.eachDraw(family, natural, RecordDraws, visit) }
+	q, err := solver.NewApproximation(family, natural)
+	return Posterior{func(visit func(k int, theta []float64)) error { return m.eachDraw(family, natural, RecordDraws, visit) }, q, err}
 }
 
 // At returns [RecordDraws] draws that all equal θ.
 func At(theta []float64) Posterior {
-	return func(visit func(k int, theta []float64)) error {
+	return Posterior{draw: func(visit func(k int, theta []float64)) error {
 		for k := range RecordDraws {
 			visit(k, theta)
 		}
 		return nil
-	}
+	}}
 }
 
 // PredictNew returns the quantities of new records that the study's program generates. If there are
 // none, it returns the log density of the record, the mean of its outcome and a new outcome, as far
 // as the model defines them.
 func (m *Model) PredictNew(records *shard.New, q Posterior) (*Predicted, error) {
+	if q.err != nil {
+		return nil, q.err
+	}
 	g, err := m.newGenerator(records)
 	if err != nil {
 		return nil, err
@@ -71,8 +92,9 @@ func (m *Model) PredictNew(records *shard.New, q Posterior) (*Predicted, error) 
 	if len(at) == 0 {
 		return nil, fmt.Errorf("every quantity needs a column that the table of records lacks: %s", m.lacking(records))
 	}
-	out.Each = func(visit func(int, []Quantity, float64) error) error {
-		return eachRecord(g, records.Len(), len(all), at, slices.Index(all, logLikelihood), out.Quantities, q, visit)
+	log := slices.Index(all, logLikelihood)
+	out.Each = func(visit func(int, []Quantity, LogDensity) error) error {
+		return eachRecord(g, records.Len(), len(all), at, log, out.Quantities, q, visit)
 	}
 	return out, nil
 }
@@ -94,13 +116,17 @@ type generator interface {
 	names() (names []string, absent []bool)
 	// load prepares the records in [from, to), where from is a multiple of [ir.Block].
 	load(from, to int) error
+	// density returns a function that computes the log predictive density of a loaded record under
+	// q, or nil if the densities are averages over draws. Its argument counts the loaded records
+	// from 0.
+	density(q *solver.Approximation) (func(record int) LogDensity, error)
 	// compute writes all quantities of the loaded records to dst, record by record, for draw k,
 	// theta.
 	compute(dst []float64, k int, theta []float64)
 }
 
 // eachRecord computes the quantities of records, several records at a time.
-func eachRecord(g generator, records, size int, at []int, log int, names []string, q Posterior, visit func(int, []Quantity, float64) error) error {
+func eachRecord(g generator, records, size int, at []int, log int, names []string, q Posterior, visit func(int, []Quantity, LogDensity) error) error {
 	const most = 1 << 22 // largest number of quantities in memory
 	step := max(1, min(64, most/(RecordDraws*size*ir.Block))) * ir.Block
 	for from := 0; from < records; from += step {
@@ -108,20 +134,30 @@ func eachRecord(g generator, records, size int, at []int, log int, names []strin
 		if err := g.load(from, to); err != nil {
 			return err
 		}
+		var integrated func(record int) LogDensity
+		if slices.Contains(at, log) && q.q != nil {
+			var err error
+			if integrated, err = g.density(q.q); err != nil {
+				return err
+			}
+		}
 		width := (to - from) * size
 		values := make([]float64, RecordDraws*width)
-		if err := q(func(k int, theta []float64) { g.compute(values[k*width:(k+1)*width], k, theta) }); err != nil {
+		if err := q.draw(func(k int, theta []float64) { g.compute(values[k*width:(k+1)*width], k, theta) }); err != nil {
 			return err
 		}
 		one, quantities := make([]float64, RecordDraws), make([]Quantity, len(at))
 		for record := from; record < to; record++ {
-			density := math.NaN()
+			density := LogDensity{Value: math.NaN()}
 			for n, i := range at {
 				for k := range one {
 					one[k] = values[k*width+(record-from)*size+i]
 				}
-				if i == log {
-					density = logMean(one)
+				switch {
+				case i == log && integrated != nil:
+					density = integrated(record - from)
+				case i == log:
+					density.Value, density.Error = logMean(one)
 				}
 				quantities[n] = Quantity{Name: names[n]}
 				quantities[n].Spread, quantities[n].Undefined = spreadOf(one)
@@ -134,13 +170,21 @@ func eachRecord(g generator, records, size int, at []int, log int, names []strin
 	return nil
 }
 
-// logMean returns the log of the mean of exponentials.
-func logMean(logs []float64) float64 {
-	top, sum := slices.Max(logs), 0.
-	for _, x := range logs {
-		sum += math.Exp(x - top)
+// logMean returns the log of the mean of the exponentials of the given numbers, and the standard
+// error of this log if the numbers are independent draws. The standard error is an underestimate if
+// it is large, because the draws then miss the largest values.
+func logMean(logs []float64) (mean, err float64) {
+	top := slices.Max(logs)
+	if math.IsInf(top, 0) {
+		return top, 0
 	}
-	return top + math.Log(sum/float64(len(logs)))
+	n := float64(len(logs))
+	var sum, squares float64
+	for _, x := range logs {
+		w := math.Exp(x - top)
+		sum, squares = sum+w, squares+w*w
+	}
+	return top + math.Log(sum/n), math.Sqrt(max(squares/(sum*sum)-1/n, 0))
 }
 
 func (m *Model) newGenerator(records *shard.New) (generator, error) {
@@ -159,7 +203,11 @@ func (m *Model) newGenerator(records *shard.New) (generator, error) {
 	for k, v := range m.Study.Model.Program.Variables {
 		absent[k] = slices.ContainsFunc(v.Parts, func(p study.ProgramPart) bool { return records.Absent[p.Column] })
 	}
-	return &programGenerator{m: m, g: g, records: records, absent: absent, shared: make([]float64, len(g.Names()))}, nil
+	p := &programGenerator{m: m, g: g, records: records, absent: absent, shared: make([]float64, len(g.Names()))}
+	if log := slices.Index(g.RecordNames(), logLikelihood); log >= 0 {
+		p.predictors = g.Predictors(log)
+	}
+	return p, nil
 }
 
 // design returns the records in [from, to) as a shard on the model's scale.
@@ -180,6 +228,10 @@ type programGenerator struct {
 	shared  []float64
 	loaded  *model.RecordGenerator
 	from    int
+
+	predictors *model.Predictors // those of log_lik; nil if it has none
+	columns    [][]float64       // columns of the loaded records
+	rows       int               // number of loaded records
 }
 
 func (p *programGenerator) names() ([]string, []bool) {
@@ -189,9 +241,17 @@ func (p *programGenerator) names() ([]string, []bool) {
 func (p *programGenerator) load(from, to int) (err error) {
 	s := p.m.design(p.records, from, to)
 	x, _ := flat(s)
-	p.from = from
-	p.loaded, err = p.g.Load(s.Len(), p.m.Divide(x, s.Dim()))
+	p.from, p.rows, p.columns = from, s.Len(), p.m.Divide(x, s.Dim())
+	p.loaded, err = p.g.Load(p.rows, p.columns)
 	return err
+}
+
+func (p *programGenerator) density(q *solver.Approximation) (func(record int) LogDensity, error) {
+	if !p.m.integrable(p.predictors) {
+		return nil, nil
+	}
+	table, err := p.predictors.Load(p.rows, p.columns)
+	return (&predictive{table, q}).logDensity, err
 }
 
 func (p *programGenerator) compute(dst []float64, k int, theta []float64) {

@@ -39,12 +39,12 @@ func predictNew(t *testing.T, m *fit.Model, text string, q fit.Posterior) (p *fi
 	if p, err = m.PredictNew(records, q); err != nil {
 		t.Fatal(err)
 	}
-	err = p.Each(func(record int, quantities []fit.Quantity, density float64) error {
+	err = p.Each(func(record int, quantities []fit.Quantity, density fit.LogDensity) error {
 		one := predicted{}
 		for _, quantity := range quantities {
 			one[quantity.Name] = quantity
 		}
-		each, densities = append(each, one), append(densities, density)
+		each, densities = append(each, one), append(densities, density.Value)
 		return nil
 	})
 	if err != nil || len(each) != records.Len() {
@@ -243,6 +243,43 @@ func TestReadNew(t *testing.T) {
 	}
 }
 
+// The test checks that a log density which is an average over draws is called uncertain if few draws
+// are near the record. The simplex rules out linear predictors.
+func TestUncertainDensity(t *testing.T) {
+	for _, c := range []struct {
+		sd   string
+		want bool
+	}{{"2", false}, {"0.001", true}} {
+		m := parsed(t, programColumns+`
+[model]
+program = """
+data { int N; vector[N] y; }
+parameters { real a; simplex[2] w; }
+model { a ~ normal(0, 1); w ~ dirichlet([1, 1]); for (n in 1:N) y[n] ~ normal(a + w[1], `+c.sd+`); }
+"""
+`)
+		family := gaussian.Full(2)
+		natural := naturalOf(t, family, []float64{0, 0}, mat.NewSymDense(2, []float64{1, 0, 0, 1}))
+		records, _, err := shard.ReadNew("new.csv", newTable(t, m, someRecords), m.Study)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.PredictNew(records, m.Draws(family, natural))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.Each(func(_ int, _ []fit.Quantity, density fit.LogDensity) error {
+			if density.Uncertain() != c.want || !(density.Error > 0) {
+				t.Errorf("sd %s: standard error %g", c.sd, density.Error)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // The average over the posterior includes points at which the density of a record is zero or
 // infinite.
 func TestDensityThatIsZero(t *testing.T) {
@@ -257,12 +294,12 @@ model { a ~ normal(0, 1); for (n in 1:N) target += x[n] * log(exp(-200 * square(
 	family := gaussian.Full(1)
 	natural := naturalOf(t, family, []float64{0}, mat.NewSymDense(1, []float64{1}))
 	infinite := math.Inf(1)
-	// exp(−200(y − a)²) is, up to a factor, a normal density with variance 1/400. It underflows if
-	// y and a are more than 1.94 apart.
+	// exp(−200(y − a)²) is a normal density of a with variance 1/400, up to a factor. It underflows
+	// to 0 if y and a are more than 1.94 apart, but the mode of the product with the posterior is nearer.
 	average := func(y float64) float64 {
 		return math.Log(math.Sqrt(math.Pi/200)) + distuv.Normal{Sigma: math.Sqrt(1 + 1./400)}.LogProb(y)
 	}
-	records, want := new(shard.Records), []float64{average(-2), average(0), average(1.5), -infinite, infinite, infinite}
+	records, want := new(shard.Records), []float64{average(-2), average(0), average(1.5), average(9), infinite, infinite}
 	for _, record := range [][2]float64{{1, -2}, {1, 0}, {1, 1.5}, {1, 9}, {-1, 9}, {-1, 1.5}} {
 		records.Append([]float64{record[0], 0, 0, record[1], 0})
 	}
@@ -270,9 +307,13 @@ model { a ~ normal(0, 1); for (n in 1:N) target += x[n] * log(exp(-200 * square(
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, p := range got { // of 256 points, some 20 lie under the peak
-		if p.LogDensity != want[i] && !(math.Abs(p.LogDensity-want[i]) < .15) {
+	for i, p := range got {
+		if p.LogDensity != want[i] && !(math.Abs(p.LogDensity-want[i]) < .001) {
 			t.Errorf("record %d: log density %g, want %g", i, p.LogDensity, want[i])
 		}
+	}
+	natural = naturalOf(t, family, []float64{0}, mat.NewSymDense(1, []float64{.01}))
+	if got, err = m.Predict(shard.Design(m.Study, records), family, natural); err != nil || got[3].LogDensity != -infinite {
+		t.Errorf("60 sds away: log density %g, %v", got[3].LogDensity, err)
 	}
 }

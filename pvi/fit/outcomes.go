@@ -81,18 +81,36 @@ func (g *outcomeGenerator) load(from, to int) (err error) {
 	return err
 }
 
+func (g *outcomeGenerator) density(q *solver.Approximation) (func(record int) LogDensity, error) {
+	if !g.m.integrable(g.m.predictors()) {
+		return nil, nil
+	}
+	table, err := g.m.predictors().Load(g.loaded.Len(), g.m.columns(g.loaded))
+	p, unit := &predictive{table, q}, g.logUnit()
+	return func(record int) LogDensity {
+		log := p.logDensity(record)
+		log.Value -= unit
+		return log
+	}, err
+}
+
+// logUnit returns the log of the outcome's unit, or 0 if the outcome is not measured.
+func (g *outcomeGenerator) logUnit() float64 {
+	if g.m.Study.Model.Kind() != study.Measured {
+		return 0
+	}
+	return math.Log(g.m.Study.OutcomeUnit())
+}
+
 func (g *outcomeGenerator) compute(dst []float64, k int, theta []float64) {
 	g.program.LogDensities(g.logs, theta, g.table)
 	if g.values > 0 {
 		g.program.Predict(g.predicted, theta, g.table)
 	}
 	measured := g.m.Study.Model.Kind() == study.Measured
-	unit := math.Log(g.m.Study.OutcomeUnit())
+	unit := g.logUnit()
 	for i, log := range g.logs {
-		if measured {
-			log -= unit
-		}
-		dst[0] = log
+		dst[0] = log - unit
 		dst = dst[1:]
 		for _, x := range g.predicted[i*g.values : (i+1)*g.values] {
 			if measured {

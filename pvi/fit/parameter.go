@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
@@ -23,6 +24,7 @@ type layout struct {
 // New returns the model of a study.
 func New(st *study.Study) (*Model, error) {
 	m := &Model{Study: st}
+	m.predictors = sync.OnceValue(func() *model.Predictors { return m.Program().Predictors() })
 	m.layout.scale = -1
 	m.layout.classes = 1
 	if st.Model.Family == study.Softmax {

@@ -267,8 +267,8 @@ func TestPredictAgainstDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := m.predictGeneral(s, family, natural)
-		if err != nil {
+		want := make([]Prediction, s.Len())
+		if err := m.average(want, s, family, natural); err != nil {
 			t.Fatal(err)
 		}
 		for i := range got {

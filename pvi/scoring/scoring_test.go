@@ -159,7 +159,10 @@ func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change f
 		row := records.Row(i)
 		row[s.d+1] = described.Outcome(eta, [2]float64{r.NormFloat64(), r.NormFloat64()})
 		if s.frailty > 0 {
-			row[s.d+1] = min(solver.Overdispersed(eta[0], s.frailty, [2]float64{r.NormFloat64(), r.NormFloat64()}), st.OutcomeBound())
+			row[s.d+1] = solver.Overdispersed(eta[0], s.frailty, [2]float64{r.NormFloat64(), r.NormFloat64()})
+		}
+		if st.Model.Kind() == study.Count {
+			row[s.d+1] = min(row[s.d+1], st.OutcomeBound())
 		}
 		final.Append(row)
 	}

@@ -26,9 +26,8 @@ func EachPoint(family gaussian.Family, natural []float64, n int, visit func(thet
 	return nil
 }
 
-// Predict returns the posterior predictive log density of outcome y for record i, and the
-// posterior predictive mean.
-func (r *Regression) Predict(i int, y float64, q *Approximation) (logDensity, mean float64) {
+// Mean returns the posterior predictive mean of the outcome of record i.
+func (r *Regression) Mean(i int, q *Approximation) (mean float64) {
 	w := newWorkspace(r.response.Size())
 	r.Predictors(w.mean, i, q.Mean)
 	r.Spread(w.root, i, q)
@@ -36,5 +35,5 @@ func (r *Regression) Predict(i int, y float64, q *Approximation) (logDensity, me
 		w.place(r.rule, n)
 		mean += weight * r.response.Mean(w.eta)
 	}
-	return r.logMarginal(w, y), mean
+	return mean
 }

@@ -146,13 +146,11 @@ func newWorkspace(k int) *workspace {
 	}
 }
 
+// place sets w.eta to the predictors m + Lz for point z of the rule with number n, where w holds m
+// and L.
 func (w *workspace) place(rule *quadrature.Rule, n int) {
 	k := len(w.mean)
-	w.placeAt(rule.Points[n*k : (n+1)*k])
-}
-
-func (w *workspace) placeAt(z []float64) {
-	k := len(w.mean)
+	z := rule.Points[n*k : (n+1)*k]
 	for a := range k {
 		eta := w.mean[a]
 		for b, x := range z[:a+1] {

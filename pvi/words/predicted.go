@@ -15,9 +15,8 @@ import (
 
 // PredictedCSV writes a row for each record: its row number in the table of records, and the mean,
 // the sd and three quantiles of each quantity. If log_lik is a quantity, the last column is the log
-// predictive density, whose sum is returned. Otherwise the result is NaN. A quantity that is not
-// finite in some draws has empty cells.
-func PredictedCSV(w io.Writer, records *shard.New, p *fit.Predicted) (sum float64, err error) {
+// predictive density. A quantity that is not finite in some draws has empty cells.
+func PredictedCSV(w io.Writer, records *shard.New, p *fit.Predicted) (all Densities, err error) {
 	scored := slices.Contains(p.Quantities, "log_lik")
 	header := []string{"row"}
 	for _, name := range p.Quantities {
@@ -28,14 +27,14 @@ func PredictedCSV(w io.Writer, records *shard.New, p *fit.Predicted) (sum float6
 	if scored {
 		header = append(header, "log_density")
 	} else {
-		sum = math.NaN()
+		all.Sum = math.NaN()
 	}
 	out := csv.NewWriter(w)
 	if err := out.Write(header); err != nil {
-		return sum, err
+		return all, err
 	}
 	text := func(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
-	err = p.Each(func(record int, quantities []fit.Quantity, density float64) error {
+	err = p.Each(func(record int, quantities []fit.Quantity, density fit.LogDensity) error {
 		row := []string{strconv.Itoa(records.Rows[record])}
 		for _, q := range quantities {
 			if q.Spread == nil {
@@ -45,7 +44,8 @@ func PredictedCSV(w io.Writer, records *shard.New, p *fit.Predicted) (sum float6
 			row = append(row, text(q.Mean), text(q.SD), text(q.Lower), text(q.Q50), text(q.Upper))
 		}
 		if scored {
-			row, sum = append(row, text(density)), sum+density
+			row = append(row, text(density.Value))
+			all.add(density)
 		}
 		return out.Write(row)
 	})
@@ -53,7 +53,19 @@ func PredictedCSV(w io.Writer, records *shard.New, p *fit.Predicted) (sum float6
 	if err == nil {
 		err = out.Error()
 	}
-	return sum, err
+	return all, err
+}
+
+// Densities adds up the log predictive densities of records.
+type Densities struct {
+	Sum       float64 // NaN if log_lik is not a quantity
+	Uncertain int     // number of uncertain densities ([fit.LogDensity.Uncertain])
+}
+
+func (d *Densities) add(one fit.LogDensity) {
+	if d.Sum += one.Value; one.Uncertain() {
+		d.Uncertain++
+	}
 }
 
 // A Predictions is a summary of predictions. It depends on the records.
@@ -65,12 +77,13 @@ type Predictions struct {
 
 	// LogDensity is the sum of the log predictive densities, or nil without log_lik.
 	LogDensity *float64 `json:"log_density,omitempty"`
+	Uncertain  int      `json:"uncertain,omitempty"` // see [Densities]
 }
 
-// NewPredictions returns a summary of predictions. sum comes from [PredictedCSV].
-func NewPredictions(records *shard.New, report shard.Report, p *fit.Predicted, sum float64) Predictions {
-	out := Predictions{Records: records.Len(), LeftOut: report.LeftOut(), Quantities: p.Quantities, Lacking: p.LeftOut}
-	if records.Len() > 0 && !math.IsNaN(sum) && !math.IsInf(sum, 0) {
+// NewPredictions returns a summary of predictions. [PredictedCSV] returned the densities.
+func NewPredictions(records *shard.New, report shard.Report, p *fit.Predicted, densities Densities) Predictions {
+	out := Predictions{Records: records.Len(), LeftOut: report.LeftOut(), Quantities: p.Quantities, Lacking: p.LeftOut, Uncertain: densities.Uncertain}
+	if sum := densities.Sum; records.Len() > 0 && !math.IsNaN(sum) && !math.IsInf(sum, 0) {
 		out.LogDensity = &sum
 	}
 	return out
@@ -88,5 +101,13 @@ func (p Predictions) String() string {
 	if p.LogDensity != nil {
 		text += fmt.Sprintf(" The log predictive densities add up to %s, %s for each record.", Number(*p.LogDensity), Number(*p.LogDensity/float64(p.Records)))
 	}
+	if p.Uncertain > 0 {
+		text += " " + UncertainDensities(p.Uncertain)
+	}
 	return Wrap(text)
+}
+
+// UncertainDensities returns a sentence about records whose log predictive densities are uncertain.
+func UncertainDensities(records int) string {
+	return fmt.Sprintf("The log predictive densities of %s are uncertain by more than 0.1: they are averages over points of the posterior, of which few are near these records.", Plural(records, "record"))
 }

@@ -118,11 +118,11 @@ func logDensities(ctx context.Context, folder, path string) (*study.Study, map[i
 		return nil, nil, fmt.Errorf("%s: the log density of the records is not known: the file must have all columns, and a program with generated quantities must generate log_lik", folder)
 	}
 	byRow := make(map[int]float64, records.Len())
-	err = predicted.Each(func(record int, _ []fit.Quantity, density float64) error {
-		if math.IsNaN(density) || math.IsInf(density, 0) {
+	err = predicted.Each(func(record int, _ []fit.Quantity, density fit.LogDensity) error {
+		if math.IsNaN(density.Value) || math.IsInf(density.Value, 0) {
 			return fmt.Errorf("%s: the log density of the record in row %d is not finite", folder, records.Rows[record])
 		}
-		byRow[records.Rows[record]] = density
+		byRow[records.Rows[record]] = density.Value
 		return nil
 	})
 	return st, byRow, err

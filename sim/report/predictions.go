@@ -39,6 +39,9 @@ func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if err := words.Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
+	if n := r.Test.Uncertain; n > 0 {
+		io.WriteString(w, "\n"+wrap(words.UncertainDensities(n)))
+	}
 	if !st.Honest() {
 		io.WriteString(w, "\n"+wrap("The federated predictions average over q, which is not a posterior with honest intervals."))
 	}

@@ -118,11 +118,14 @@ func studentT(t *term, s *scratch) {
 	} else {
 		special.LogAll(scales, sd)
 	}
-	norm, slope := studentNorm(nu[0])
+	var norm, slope float64
 	for l := range t.out {
 		v, r := nu[l], 1/sd[l]
-		if v != nu[0] {
-			norm, slope = studentNorm(v)
+		if l == 0 || v != nu[l-1] {
+			norm = studentNorm(v)
+			if t.d[0] != nil {
+				slope = studentSlope(v)
+			}
 		}
 		z := (y[l] - mu[l]) * r
 		w := (v + 1) / (v + z*z)
@@ -136,16 +139,17 @@ func studentT(t *term, s *scratch) {
 		if t.d[2] != nil {
 			t.d[2][l] = (w*z*z - 1) * r
 		}
-		if v != nu[0] {
-			norm, slope = studentNorm(nu[0])
-		}
 	}
 }
 
-// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ, and twice its derivative in ν.
-func studentNorm(nu float64) (value, slope float64) {
-	value = special.Lgamma(.5*(nu+1)) - special.Lgamma(.5*nu) - .5*math.Log(nu) - .5*logPi
-	return value, special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
+// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ.
+func studentNorm(nu float64) float64 {
+	return special.Lgamma(.5*(nu+1)) - special.Lgamma(.5*nu) - .5*math.Log(nu) - .5*logPi
+}
+
+// studentSlope returns twice the derivative of [studentNorm] with respect to ν.
+func studentSlope(nu float64) float64 {
+	return special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
 }
 
 // bernoulliLogit computes yη − log(1+e^η) for outcome y, 0 or 1, and log odds η.

@@ -66,7 +66,7 @@ func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]
 func priorStudent(x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	nu, sd := a[0], a[2]
 	z := (x - a[1]) / sd
-	norm, slope := studentNorm(nu)
+	norm, slope := studentNorm(nu), studentSlope(nu)
 	l := math.Log1p(z * z / nu)
 	w := (nu + 1) / (nu + z*z)
 	dx = -w * z / sd

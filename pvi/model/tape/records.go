@@ -30,15 +30,27 @@ type shift struct {
 // NewRecords returns an evaluator of the target for blocks of at most lanes rows, with or without
 // adjoints.
 func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
+	return newRecords(shared, table, lanes, target, adjoints, nil)
+}
+
+// NewGiven returns an evaluator of the target node that does not compute the given nodes. The
+// caller must write their values to Value before it calls [Records.Forward].
+func NewGiven(shared *Shared, table *Table, lanes, target int, given []int) *Records {
+	return newRecords(shared, table, lanes, target, false, given)
+}
+
+func newRecords(shared *Shared, table *Table, lanes, target int, adjoints bool, given []int) *Records {
 	v := shared.v
 	p := v.Program()
 	used, copied := make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
 	used[target], copied[target] = true, true
-	inputs(v, ir.Record, used, copied)
+	inputs(v, ir.Record, used, copied, given)
 	hold := func(i int) bool {
 		return used[i] && (v.Phase(i) == ir.Record || copied[i])
 	}
-	compute := func(i int) bool { return used[i] && v.Phase(i) == ir.Record && p.Nodes[i].Op != ir.Global }
+	compute := func(i int) bool {
+		return used[i] && v.Phase(i) == ir.Record && p.Nodes[i].Op != ir.Global && !slices.Contains(given, i)
+	}
 	slopes := v.Differentiated(target)
 	active := func(i int) bool { return adjoints && slopes[i] }
 	r := &Records{
@@ -52,6 +64,8 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 			r.spread(i, shared.Value[i])
 		case v.Phase(i) == ir.Data:
 			r.inputs = append(r.inputs, i)
+		case slices.Contains(given, i):
+			r.uniform[i] = false
 		case p.Nodes[i].Op == ir.Global:
 			r.global = append(r.global, i)
 		}
@@ -62,12 +76,12 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// inputs finds the nodes that are needed for the used nodes of a phase. It sets used[i] if one of
-// these depends on node i, and copied[i] if the value of node i itself is needed in lanes. It is
-// not if node i is only a table, or a vector that is multiplied by a table.
-func inputs(v *ir.Verified, phase ir.Phase, used, copied []bool) {
+// inputs finds the nodes that are needed for the used nodes of a phase that are not given. It sets
+// used[i] if one of these depends on node i, and copied[i] if the value of node i itself is needed
+// in lanes. It is not if node i is only a table, or a vector that is multiplied by a table.
+func inputs(v *ir.Verified, phase ir.Phase, used, copied []bool, given []int) {
 	for i, n := range slices.Backward(v.Program().Nodes) {
-		if !used[i] || v.Phase(i) != phase {
+		if !used[i] || v.Phase(i) != phase || slices.Contains(given, i) {
 			continue
 		}
 		for _, a := range n.Args {

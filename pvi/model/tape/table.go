@@ -102,7 +102,7 @@ func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	for i, values := range t.Nodes {
 		used[i] = values != nil
 	}
-	inputs(v, ir.Data, used, copied)
+	inputs(v, ir.Data, used, copied, nil)
 	hold := func(i int) bool { return used[i] && (v.Phase(i) == ir.Data || copied[i]) }
 	compute := func(i int) bool { return v.Phase(i) == ir.Data }
 	f := &filler{newMachine(v, min(ir.Block, max(t.Rows, 1)), hold, compute, func(int) bool { return false }), NewShared(v), columns}
