@@ -122,3 +122,24 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Columns of views, also in a dictionary, have a varying number of buffers.
+func TestViews(t *testing.T) {
+	long := "a text that is longer than twelve bytes"
+	b := array.NewStringViewBuilder(memory.DefaultAllocator)
+	b.AppendValues([]string{long, "short"}, nil)
+	texts := b.NewArray()
+	i := array.NewInt32Builder(memory.DefaultAllocator)
+	i.AppendValues([]int32{1, 0}, nil)
+	kind := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.StringView}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: kind}, {Name: "text", Type: arrow.BinaryTypes.StringView}}, nil)
+	rows := array.NewRecordBatch(schema, []arrow.Array{array.NewDictionaryArray(kind, i.NewArray(), texts), texts}, 2)
+	var data bytes.Buffer
+	w := ipc.NewWriter(&data, ipc.WithSchema(schema))
+	if err := errors.Join(w.Write(rows), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := count(t, &data, data.Len()); n != 2 || err != nil {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}

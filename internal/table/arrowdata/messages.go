@@ -20,6 +20,13 @@ type messages struct {
 	mem  memory.Allocator
 	most int64 // of the description or of the body of a message, in bytes
 	file bool  // a file must have a mark after the last message
+	views
+}
+
+// views has the numbers of columns of views: strings that are stored in a varying number of buffers.
+type views struct {
+	rows         int           // columns of a batch of rows
+	dictionaries map[int64]int // columns of a dictionary, by its number
 }
 
 var errMessage = errors.New("a message is damaged")
@@ -38,7 +45,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if _, err := io.ReadFull(m.from, description); err != nil {
 		return nil, errMessage
 	}
-	length, ok := examine(description)
+	length, ok := examine(description, &m.views)
 	if !ok || length < 0 || length > m.most {
 		return nil, errMessage
 	}
@@ -74,10 +81,11 @@ func (m *messages) size() (int32, error) {
 // the description states more parts than it can contain, for which the decoder would allocate
 // memory. The description is a FlatBuffer with the tables of Message.fbs, a file in Arrow's
 // documentation. examine panics if a part is outside the description.
-func examine(description []byte) (body int64, ok bool) {
-	c := &checker{left: shared * len(description)}
+// A message with the columns sets v, with which later messages are checked.
+func examine(description []byte, v *views) (body int64, ok bool) {
+	c := &checker{left: shared * len(description), views: v}
 	message := flatbuffers.Table{Bytes: description, Pos: flatbuffers.GetUOffsetT(description)}
-	header := map[byte]func(flatbuffers.Table){1: c.schema, 2: c.dictionary, 3: c.batch}[valueOf(message, 1)]
+	header := map[byte]func(flatbuffers.Table){1: c.schema, 2: c.dictionary, 3: c.rowsOf}[valueOf(message, 1)]
 	if header == nil {
 		return 0, false
 	}
@@ -98,18 +106,23 @@ const (
 type checker struct {
 	left  int // bytes left for the remaining parts; if negative, the description is refused
 	depth int
+	views *views
 }
 
 func (c *checker) schema(t flatbuffers.Table) {
+	*c.views = views{dictionaries: map[int64]int{}}
 	c.tables(t, 1, c.column)
 	c.tables(t, 2, c.keyValue)
 	c.vector(t, 3, 8)
 }
 
 func (c *checker) column(t flatbuffers.Table) {
-	const timestamp, union = 10, 14
+	const timestamp, union, binaryView, textView = 10, 14, 23, 24
 	c.vector(t, 0, 1)
+	before := c.views.rows
 	switch valueOf(t, 2) {
+	case binaryView, textView:
+		c.views.rows++
 	case timestamp:
 		c.table(t, 3, func(zone flatbuffers.Table) { c.vector(zone, 1, 1) })
 	case union:
@@ -117,14 +130,34 @@ func (c *checker) column(t flatbuffers.Table) {
 	}
 	c.tables(t, 5, c.column)
 	c.tables(t, 6, c.keyValue)
+	c.table(t, 4, func(dictionary flatbuffers.Table) { // a batch of rows has only indices into the dictionary
+		c.views.dictionaries[numberOf(dictionary)] = c.views.rows - before
+		c.views.rows = before
+	})
 }
 
-func (c *checker) dictionary(t flatbuffers.Table) { c.table(t, 1, c.batch) }
+func (c *checker) rowsOf(t flatbuffers.Table) { c.batch(t, c.views.rows) }
 
-func (c *checker) batch(t flatbuffers.Table) {
+func (c *checker) dictionary(t flatbuffers.Table) {
+	c.table(t, 1, func(values flatbuffers.Table) { c.batch(values, c.views.dictionaries[numberOf(t)]) })
+}
+
+// batch checks a batch with the given number of columns of views. For each of them the batch states
+// a number of buffers. The decoder does not check whether the batch has this number.
+func (c *checker) batch(t flatbuffers.Table, columns int) {
 	c.vector(t, 1, 16)
-	c.vector(t, 2, 16)
-	c.vector(t, 4, 8)
+	buffers := int64(c.vector(t, 2, 16))
+	counts := c.vector(t, 4, 8)
+	if counts < columns {
+		c.left = -1
+	}
+	for i := range counts {
+		n := t.GetInt64(t.Vector(field(t, 4)) + 8*flatbuffers.UOffsetT(i))
+		if buffers -= n; n < 0 || buffers < 0 {
+			c.left = -1
+			return
+		}
+	}
 }
 
 func (c *checker) keyValue(t flatbuffers.Table) {
@@ -174,6 +207,14 @@ func (c *checker) enter(t flatbuffers.Table, check func(flatbuffers.Table)) {
 // field returns the offset of a field in a table, or 0 if the table lacks it.
 func field(t flatbuffers.Table, number int) flatbuffers.UOffsetT {
 	return flatbuffers.UOffsetT(t.Offset(flatbuffers.VOffsetT(4 + 2*number)))
+}
+
+// numberOf returns the number of a dictionary, which is in the first field of a table.
+func numberOf(t flatbuffers.Table) int64 {
+	if o := field(t, 0); o != 0 {
+		return t.GetInt64(t.Pos + o)
+	}
+	return 0
 }
 
 // valueOf returns the byte in a field of a table, or 0 if the table lacks it.
