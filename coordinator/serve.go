@@ -40,8 +40,9 @@ func (s *Study) drop(p channel.Party) {
 // LargestBody returns the largest size of an answer's body in bytes.
 func (s *Study) LargestBody() int64 { return s.largest }
 
-// largestBody returns an upper bound on the size of an answer's body, in bytes, for every roster of
-// the study.
+// largestBody returns an upper bound in bytes on the size of an answer's body. It holds for every
+// roster of the study: a release has as many numbers for many clients as for few, the names here are
+// the longest, and a message of secure sums is bounded for the most clients.
 func largestBody(document *study.Study) (int64, error) {
 	secure := document.Federation.Aggregation == study.Secure
 	least := document.Federation.Least()
