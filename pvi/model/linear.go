@@ -49,9 +49,6 @@ func (m *Linear) Dim() int { return len(m.names) }
 // Names returns the coefficients' names. The slice is not a copy.
 func (m *Linear) Names() []string { return m.names }
 
-// NoiseVariance returns s².
-func (m *Linear) NoiseVariance() float64 { return m.noise }
-
 // Prior returns the natural parameters of the prior in a family of the model's dimension.
 func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 	if family.Dim() != m.Dim() {
