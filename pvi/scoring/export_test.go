@@ -129,3 +129,27 @@ func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]flo
 
 // Curvature returns the mean draw of the curvature after the last round.
 func (s *State) Curvature() mat.Symmetric { return s.last }
+
+// Response states how much the last sum of clipped scores of a program changes if coordinate i of the
+// true θ changes: as predicted by [State.released], and for drawn outcomes of made-up records. Both
+// are divided by the change without a clip.
+func (s *State) Response(i, draws int) (predicted, drawn float64) {
+	o, m := &s.path[len(s.path)-1], s.madeUp.(*programMadeUp)
+	white, scratch := newWhitening(o.units), make([]float64, s.Dim())
+	var clipped, whole float64
+	for n := range draws {
+		for _, move := range []float64{0.1, -0.1} {
+			theta := slices.Clone(s.theta)
+			theta[i] += move
+			m.eachScore(o.theta, m.drawn(theta, n).(*programRecords), func(_ int, score []float64) {
+				change := score[i] * move
+				white.apply(score, scratch)
+				whole += change
+				clipped += min(1, o.clip/norm(score)) * change
+			})
+		}
+	}
+	_, response := s.released(o, s.theta, s.lambda(s.theta))
+	made := s.madeUp.guess(s.margins, s.theta)(nil)
+	return mat.Dot(mat.NewVecDense(s.Dim(), response.RawRowView(i)), full(made).ColView(i)) / made.At(i, i), clipped / whole
+}

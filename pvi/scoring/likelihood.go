@@ -62,9 +62,16 @@ type population interface {
 	// curvature returns the mean curvature of a record at θ.
 	curvature(theta []float64) *mat.SymDense
 
-	// released returns the expected sum of clipped scores at the point of o if outcomes are drawn
-	// at θ, where the unclipped scores are assumed to add up to 0. It may return nil.
-	released(o *observation, theta []float64) []float64
+	// released describes the sum of scores that is expected at the point of o if outcomes are drawn
+	// at θ. The expectation assumes that the scores at θ add up to 0. whole is the sum of the whole
+	// scores, and removed is the sum of the parts that the clip removes. lost is the part of the
+	// response to θ that the clip removes: the sum of removed parts, each times the transposed score
+	// of its record at θ. All results are nil if the population does not compute them.
+	released(o *observation, theta []float64) (whole, removed []float64, lost *mat.Dense)
+
+	// unknown returns the variance of the relative error of the expected effect of a clip
+	// ([sample.uncertainty]).
+	unknown() float64
 
 	// undrawn reports, for each record, whether an outcome follows the margins instead of being
 	// drawn at θ. It returns nil if all outcomes are drawn.

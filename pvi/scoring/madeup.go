@@ -17,6 +17,7 @@ type sample struct {
 	curved  *mat.SymDense // mean curvature of a made-up record
 	undrawn []bool        // see [population]
 	weights []float64     // see [population]
+	unknown float64       // see [population]
 }
 
 // sampleAt returns the scores of made-up records at θ, with outcomes drawn as [population]
@@ -25,7 +26,7 @@ type sample struct {
 func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{
 		curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords),
-		undrawn: m.undrawn(theta), weights: m.balances(theta),
+		undrawn: m.undrawn(theta), weights: m.balances(theta), unknown: m.unknown(),
 	}
 	s.units = cholesky(plus(term{1, s.curved}, term{ridge, p.perRecord()}))
 	white, scratch := newWhitening(s.units), make([]float64, p.Dim())
@@ -76,18 +77,19 @@ func (s *sample) loose(clip, records float64) (sum float64) {
 	return sum
 }
 
-// uncertainty is the covariance of the error in the predicted effect of the clip on the sum o. The
-// prediction x is the sum of the parts that the clip removes from made-up scores ([sample.lost]).
-// The sum for real records may be as far from x as x is from 0. The covariance is therefore
+// uncertainty states how wrong the predicted effect of the clip on the sum o may be, as the
+// covariance of an error. The predicted effect is x, the sum of the parts that the clip removes
+// from the scores of made-up records ([sample.lost]). For real records, this sum differs from x by
+// about √k·x, where k is the share of [population] that is unknown. The covariance is therefore
 //
-//	xxᵀ + (|L⁻¹x|² + u²)/d · LLᵀ,
+//	kxxᵀ + (k|L⁻¹x|² + u²)/d · LLᵀ,
 //
 // where L defines the units of scores ([State.ridged]), d is the number of coordinates, and u is
 // [sample.loose].
 func (s *sample) uncertainty(o *observation, records float64) *mat.SymDense {
 	lost, loose := s.lost(o.clip, records), s.loose(o.clip, records)
-	all := (dot(lost, lost) + loose*loose) / float64(len(lost))
-	return plus(term{1, outer(apply(o.units, lost))}, term{all, congruent(o.units, nil)})
+	all := (s.unknown*dot(lost, lost) + loose*loose) / float64(len(lost))
+	return plus(term{s.unknown, outer(apply(o.units, lost))}, term{all, congruent(o.units, nil)})
 }
 
 // beyond returns the share of the sorted numbers that are above x.

@@ -32,8 +32,9 @@ type mixture struct {
 // curvature Λ. made holds the scores of made-up records at the point a.
 //
 // The sum of the scores of all records at θ is modelled as r − Λ(θ − a). At the true θ it is normal
-// with mean 0 and covariance Λ. A released sum plus z_t is an observation of r, where z_t is minus
-// the sum expected at the point θ_t if a is the true θ ([State.released]). Its covariance is
+// with mean 0 and covariance Λ. A released sum plus z_t is an observation of F_t r. z_t is minus the
+// sum that is expected at the point θ_t if a is the true θ, and F_t is the share of the response to θ
+// that the clip leaves ([State.released]). Its covariance is
 //
 //	R_t = noise + nC + ½ nv (z_t z_tᵀ + max(z_tᵀ(θ_t − a), 0)Λ)
 //
@@ -46,7 +47,7 @@ type mixture struct {
 // The errors behind C and v are the same in all sums, so averaging does not reduce them. That is
 // why they are multiplied by n. All sums together are one observation of r with the precision
 //
-//	J = Σ R_t⁻¹.
+//	J = Σ F_tᵀ R_t⁻¹ F_t.
 //
 // For every draw of Λ, it gives a normal likelihood of θ with precision K and precision times mean
 // h:
@@ -67,14 +68,14 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	precision, pull := mat.NewSymDense(d, nil), make([]float64, d)
 	for _, o := range path {
 		away, n := minus(o.theta, a), float64(len(path))
-		released := s.released(&o, a, mean)
+		released, response := s.released(&o, a, mean)
 		v := n * s.curvature.between() / 2
 		w := inverse(plus(
 			term{1, o.noise}, term{n, made.uncertainty(&o, s.Records)},
 			term{v, outer(released)}, term{v * max(-dot(released, away), 0), mean},
 		))
-		precision.AddSym(precision, w)
-		for i, p := range apply(w, minus(o.sum, released)) {
+		precision.AddSym(precision, congruent(response.T(), w))
+		for i, p := range apply(response.T(), apply(w, minus(o.sum, released))) {
 			pull[i] += p
 		}
 	}
@@ -123,7 +124,7 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 
 // Constants of [State.widenSpreads]. clipLoss is the share of the response to effects that a clip
 // removes from a sum of scores, divided by the share of made-up records that are clipped. mostLoss
-// is the largest share that is assumed to be removed.
+// is the largest share that is assumed to be removed, also in [State.released].
 const (
 	clipLoss = 2.5
 	mostLoss = 0.8
@@ -175,17 +176,33 @@ func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	}
 }
 
-// released predicts the sum of scores o, at its point θ_t, if the true θ is a. lambda is the
-// curvature Λ at a (see [State.observe]). The prediction for made-up records is multiplied by
-// ASA⁻¹, which corrects it by the released curvature (see [curvature]). If there is none, the
-// result is −Λ(θ_t − a).
-func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) []float64 {
-	sum := s.madeUp.released(o, a)
-	if sum == nil {
-		return negated(apply(lambda, minus(o.theta, a)))
+// released predicts the sum of scores o, at its point θ_t, under the assumption that the true θ is
+// a. lambda is the curvature Λ at a (see [State.observe]). If the population cannot compute the
+// expected value, the sum is
+//
+//	−Λ(θ_t − a)
+//
+// where θ_t is the point of the sum, and the response is the identity matrix. Otherwise the sum of
+// whole scores of records with independent columns is multiplied by ASA⁻¹, which corrects it by the
+// released curvature (see [curvature]). The part that the clip removes is then subtracted.
+//
+// The response is F = I − HΛ⁻¹, where HΔ is the part of the change of the sum that the clip removes
+// if the true θ is a + Δ. The derivative of the mean of a function g of outcomes, with respect to
+// the true θ, is the mean of g times the transposed score. H is therefore the matrix that the
+// population returns. In a logistic regression, for example, the rare outcome has long scores. If
+// one outcome in ten is rare and the clip halves its scores, F is about a half. Eigenvalues of
+// A⁻¹HA⁻ᵀ, where AAᵀ is Λ for made-up records, are at least 0 and at most mostLoss.
+func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) (sum []float64, response *mat.Dense) {
+	whole, removed, lost := s.madeUp.released(o, a)
+	one := diagonal(s.Dim(), func(int) float64 { return 1 })
+	if whole == nil {
+		return negated(apply(lambda, minus(o.theta, a))), full(one)
 	}
 	root := s.guess(a)(nil)
-	return apply(root, apply(s.curvature.seen, apply(solved(root), sum)))
+	back := solved(root)
+	vectors, values := decomposed(symmetric(times(times(back, lost), back)))
+	kept := congruent(vectors, diagonal(s.Dim(), func(i int) float64 { return 1 - min(max(values[i], 0), mostLoss) }))
+	return minus(apply(root, apply(s.curvature.seen, apply(back, whole))), removed), times(times(root, kept), transposed(back))
 }
 
 // hierarchical returns the posterior of θ and of the spreads of group effects.

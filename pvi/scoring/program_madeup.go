@@ -182,26 +182,41 @@ func (m *programMadeUp) hessian(theta []float64, records *programRecords, units 
 	return bounded(sum, mat.DenseCopyOf(units), leastHessian)
 }
 
-// Both points have the same outcomes, so chance has little effect on the difference.
-func (m *programMadeUp) released(o *observation, theta []float64) []float64 {
-	sum, white, scratch := make([]float64, len(theta)), newWhitening(o.units), make([]float64, len(theta))
+// Both points have the same outcomes, so that chance has little effect on the difference.
+func (m *programMadeUp) released(o *observation, theta []float64) (whole, removed []float64, lost *mat.Dense) {
+	d := len(theta)
+	white, scratch := newWhitening(o.units), make([]float64, d)
+	whole, removed, lost = make([]float64, d), make([]float64, d), mat.NewDense(d, d, nil)
 	records, weights := m.draw([][]float64{theta}, "outcomes", 0), m.balances(theta)
-	add := func(point []float64, clip, weight float64) {
-		m.eachScore(point, records, func(i int, score []float64) {
-			white.apply(score, scratch)
-			w := weight * min(1, clip/norm(score)) * m.Records / madeUpRecords
-			if weights != nil {
-				w *= weights[i]
-			}
-			for j, x := range score {
-				sum[j] += w * x
-			}
-		})
+	weight := func(i int) float64 {
+		w := m.Records / madeUpRecords
+		if weights != nil {
+			w *= weights[i]
+		}
+		return w
 	}
-	add(o.theta, o.clip, 1)
-	add(theta, math.Inf(1), -1)
-	return apply(o.units, sum)
+	at := mat.NewDense(madeUpRecords, d, nil)
+	m.eachScore(theta, records, func(i int, score []float64) {
+		at.SetRow(i, score)
+		floats.AddScaled(whole, -weight(i), score)
+	})
+	m.eachScore(o.theta, records, func(i int, score []float64) {
+		floats.AddScaled(whole, weight(i), score)
+		long := slices.Clone(score)
+		white.apply(long, scratch)
+		if n := norm(long); n > o.clip {
+			w := weight(i) * (1 - o.clip/n)
+			floats.AddScaled(removed, w, score)
+			lost.RankOne(lost, w, mat.NewVecDense(d, slices.Clone(score)), at.RowView(i))
+		}
+	})
+	return whole, removed, lost
 }
+
+// unknown returns less than 1, because released computes the effect of a clip. A covariance that
+// is too large would not be safe: effects that differ by less than their errors seem to be equal, so
+// that their spread comes out too small.
+func (m *programMadeUp) unknown() float64 { return 0.1 }
 
 func (m *programMadeUp) undrawn(theta []float64) []bool {
 	out := make([]bool, madeUpRecords)

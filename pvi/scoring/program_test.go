@@ -201,6 +201,24 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 	}
 }
 
+// The predicted response of a sum of clipped scores to θ is that of drawn outcomes.
+func TestResponse(t *testing.T) {
+	least := 1.0
+	for _, seed := range []uint64{107, 118, 176} {
+		s := programs["intercepts"].world(t, 2000, 3.73, seed).play(t, 3.73, seed)
+		for i := range s.Dim() {
+			predicted, drawn := s.Response(i, 8)
+			least = min(least, drawn)
+			if math.Abs(predicted-drawn) > 0.15 { // a group has few records whose outcomes differ between draws
+				t.Errorf("seed %d, coordinate %d: the predicted response is %.2f of the one without a clip, and that of drawn outcomes %.2f", seed, i, predicted, drawn)
+			}
+		}
+	}
+	if least > 0.75 {
+		t.Errorf("the clip lowers no response below %.2f of the one without a clip", least)
+	}
+}
+
 // With columns in years and metres, the posterior means differ from those of the pooled records by
 // about the stated sds.
 func TestRawUnits(t *testing.T) {

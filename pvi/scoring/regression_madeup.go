@@ -136,7 +136,11 @@ func (s *workspace) gradient(a int, x []float64) (first int, values []float64, f
 	return a * len(x), x, s.filled
 }
 
-func (m *madeUp) released(*observation, []float64) []float64 { return nil }
+func (m *madeUp) released(*observation, []float64) (whole, removed []float64, lost *mat.Dense) {
+	return nil, nil, nil
+}
+
+func (m *madeUp) unknown() float64 { return 1 }
 
 func (m *madeUp) undrawn([]float64) []bool { return nil }
 

@@ -39,7 +39,9 @@ func (s *State) learnSecant(made *sample) curvature {
 		return s.curvature
 	}
 	noise := plus(term{1, last.noise}, term{1, now.noise}, term{1, made.uncertainty(last, s.Records)}, term{1, made.uncertainty(now, s.Records)})
-	surprise := minus(minus(last.sum, s.released(last, now.theta, lambda)), minus(now.sum, s.released(now, now.theta, lambda)))
+	before, _ := s.released(last, now.theta, lambda)
+	after, _ := s.released(now, now.theta, lambda)
+	surprise := minus(minus(last.sum, before), minus(now.sum, after))
 	y := learnedSecant(surprise, z, expected, lambda, noise)
 	root := solved(s.guess(now.theta)(nil))
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
