@@ -184,7 +184,8 @@ func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 //
 // where θ_t is the point of the sum, and the response is the identity matrix. Otherwise the sum of
 // whole scores of records with independent columns is multiplied by ASA⁻¹, which corrects it by the
-// released curvature (see [curvature]). The part that the clip removes is then subtracted.
+// released curvature (see [curvature]). The part that the clip removes is then subtracted. Without
+// effects of groups, it is subtracted before the product, and the response is the identity matrix.
 //
 // The response is F = I − HΛ⁻¹, where HΔ is the part of the change of the sum that the clip removes
 // if the true θ is a + Δ. The derivative of the mean of a function g of outcomes, with respect to
@@ -200,6 +201,9 @@ func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) (sum
 	}
 	root := s.guess(a)(nil)
 	back := solved(root)
+	if !slices.Contains(s.grouped, true) {
+		return apply(root, apply(s.curvature.seen, apply(back, minus(whole, removed)))), full(one)
+	}
 	vectors, values := decomposed(symmetric(times(times(back, lost), back)))
 	kept := congruent(vectors, diagonal(s.Dim(), func(i int) float64 { return 1 - min(max(values[i], 0), mostLoss) }))
 	return minus(apply(root, apply(s.curvature.seen, apply(back, whole))), removed), times(times(root, kept), transposed(back))

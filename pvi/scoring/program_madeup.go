@@ -213,10 +213,15 @@ func (m *programMadeUp) released(o *observation, theta []float64) (whole, remove
 	return whole, removed, lost
 }
 
-// unknown returns less than 1, because released computes the effect of a clip. A covariance that
-// is too large would not be safe: effects that differ by less than their errors seem to be equal, so
-// that their spread comes out too small.
-func (m *programMadeUp) unknown() float64 { return 0.1 }
+// unknown returns less than 1 if there are effects of groups. A covariance that is too large would
+// not be safe for them: effects that differ by less than their errors seem to be equal, so that
+// their spread comes out too small.
+func (m *programMadeUp) unknown() float64 {
+	if slices.Contains(m.grouped, true) {
+		return 0.1
+	}
+	return 1
+}
 
 func (m *programMadeUp) undrawn(theta []float64) []bool {
 	out := make([]bool, madeUpRecords)
