@@ -25,14 +25,14 @@ func TestFloodOfSecondAnswersIsNotKept(t *testing.T) {
 			t.Errorf("answer %d: %q", n+2, got)
 		}
 	}
-	s.mustStatus() // wait until the study's goroutine has written to the log
+	s.mustStatus() // wait until the study's goroutine has written its log lines
 	if lines := strings.Count(log.String(), "two answers"); lines != 1 || len(evidence(t, s.house)) != 1 {
 		t.Errorf("%d lines of the log and the envelopes %x", lines, evidence(t, s.house))
 	}
 }
 
-// A call that a client cancels must not return the error that marks the end of the study, because
-// the client would then stop.
+// If a client cancels a call, the error must not be the one that marks the end of the study,
+// because the client would then stop.
 //
 //abuse:case A25 an upload that is cancelled while others are opened can be sent again
 func TestCancelledCallIsNotTheEnd(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Exactly one goroutine can add the study. A restarted hub must be able to run it with the keys on
-// disk.
+// If two goroutines add the same study at once, exactly one must succeed. After a restart, the hub
+// must be able to run the study with the keys on disk.
 func TestFoundingTwiceAtOnce(t *testing.T) {
 	h := newHouse(t, Options{})
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -82,7 +82,7 @@ func TestClientThatLeftStaysOut(t *testing.T) {
 	}
 }
 
-// The coordinator refuses tiny pieces, because it would store a key for each.
+// The coordinator refuses tiny pieces, because each piece costs a key in the store.
 //
 //abuse:case A12 bodies in tiny pieces are refused; the store does not grow
 func TestTinyPiecesAreRefused(t *testing.T) {
@@ -99,7 +99,7 @@ func TestTinyPiecesAreRefused(t *testing.T) {
 	check(t, s.north.submit(t.Context(), s.good, minPiece))
 }
 
-// A bundle without a transcript contains no signature of the coordinator.
+// A bundle without a transcript has no coordinator signature, so it must be refused.
 func TestBundleWithoutTranscriptIsRefused(t *testing.T) {
 	var b bytes.Buffer
 	w := bundle.NewWriter(&b, planeText(noPrivacy, "rounds = 2", ""))
@@ -172,8 +172,8 @@ func writeConsents(t *testing.T, w *bundle.Writer, kept store.Study, change func
 	}
 }
 
-// bundleWith returns the bundle of a study with one answer: the named client's envelope for plan
-// ask. consent may change each consent.
+// bundleWith returns the bundle of a study that has one answer: the given envelope, stored as the
+// client's answer to plan ask. The function consent may change each consent.
 func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, ask uint64, client string, envelope []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

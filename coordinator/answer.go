@@ -12,17 +12,17 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer that arrives in one message is decrypted in memory. One that arrives in pieces can be
-// long, so its pieces go to the store. The goroutine of the client's call first checks the
-// encryption of the stored answer chunk by chunk; then the study's goroutine reads the answer into
-// memory and adds it to the sum. The bytes cannot change in between, because stored pieces are
-// never overwritten. If the pieces are dropped, the client must offer the answer again.
+// A short answer arrives in one message and is decrypted in memory. A long answer arrives in
+// pieces, which go to the store. The goroutine of the client's call first decrypts the stored
+// answer chunk by chunk to check it. The study's goroutine then reads the answer into memory and
+// adds it to the sum. The bytes cannot change in between, because stored pieces are never
+// overwritten. If the pieces are dropped, the client must offer the answer again.
 
-// errChanged is returned if the stored bytes of an answer have become invalid since they were
-// checked.
+// errChanged is returned if the stored bytes of an answer are no longer valid, although they were
+// when they were checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
-// A stored is an immutable body in the store. It implements [transport.Pieces].
+// A stored is a complete body in the store. It implements [transport.Pieces].
 type stored struct {
 	size int64
 	read func(b []byte, from int64) error
@@ -54,7 +54,7 @@ func (s *Study) file(v *store.Value) stored {
 	return stored{v.Size, func(b []byte, from int64) error { return s.hub.store.ReadFile(s.hash, v, b, from) }}
 }
 
-// bodyOf computes the size and hash of an answer's body, which the client has signed.
+// bodyOf returns the size and hash of an answer's body. The client has signed both.
 func (s *Study) bodyOf(w *written) (transcript.Body, error) {
 	if w.whole != nil {
 		return transcript.BodyOf(w.whole), nil
@@ -69,8 +69,8 @@ func (s *Study) bodyOf(w *written) (transcript.Body, error) {
 // A payload returns the decrypted bytes of an answer.
 type payload func() ([]byte, error)
 
-// opened checks an answer and returns its payload. fault is an error of the client, err an error of
-// this machine.
+// opened checks an answer and returns its payload. If the client is at fault, opened returns the
+// error as fault. If this machine failed, it returns err.
 func (s *Study) opened(w *written) (p payload, fault, err error) {
 	body, err := s.bodyOf(w)
 	if err != nil {

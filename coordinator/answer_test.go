@@ -50,8 +50,8 @@ func newLongStand(t *testing.T, levels int) *longStand {
 	return s
 }
 
-// says returns an answer of p with the numbers n, n+1, n+2 and so on, after change, if not nil, has
-// altered them.
+// says returns an answer of p with the numbers n, n+1, n+2 and so on. If change is not nil, it can
+// alter the numbers first.
 func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
 	numbers := make([]int64, s.size)
 	for i := range numbers {
@@ -103,7 +103,7 @@ func (s *longStand) damage(p *party, at int64, change byte) {
 	s.t.Helper()
 	key := store.ReleaseKey{Ask: 1, Client: string(p.peer.Name)}
 	check(s.t, s.hub.store.UpdateStudy(s.study.hash, func(kept store.Study) error {
-		const page = 32 << 10 // size of the store's pieces after the first 100,000 bytes
+		const page = 32 << 10 // page size of the store after the first 100,000 bytes
 		first := at - (at-100_000)%page
 		b := make([]byte, min(page, kept.Have(key)-first))
 		check(s.t, kept.ReadAnswer(key, b, first))
@@ -130,9 +130,9 @@ func (s *longStand) checkSum(north, south int64) {
 	}
 }
 
-// The bytes of a stored answer change after its check. The coordinator may notice this when part of
-// the answer is already in the sum. It must then read its state from the disk again, and later
-// accept the right bytes.
+// The test changes the stored bytes of an answer after they were checked. By the time the
+// coordinator notices, it may have added part of the answer to the sum. It must then reload its
+// state from the disk, and later accept the right bytes.
 func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -153,9 +153,9 @@ func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// The coordinator reads a long answer first to check it and then to add it to the sum. Killed
-// between the two, it must accept the answer when the client offers it again. Killed after both, it
-// must add the answer to the sum again.
+// The coordinator reads a long answer twice: first to check it, then to add it to the sum. If it is
+// killed in between, it must accept the answer when the client offers it again. If it is killed
+// after both, it must add the answer to the sum again.
 func TestKilledBetweenPasses(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -182,8 +182,9 @@ func TestKilledBetweenPasses(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// Closing a plan deletes the bytes of an answer that is being checked. The coordinator must reply
-// that the client is late, or report success if it has already accepted the answer.
+// When a plan is closed, the coordinator deletes an answer even if it is still being checked. It
+// must then tell the client that the answer is late, or report success if the answer has already
+// been accepted.
 func TestPlanIsClosedDuringCheck(t *testing.T) {
 	s := newLongStand(t, 100)
 	late, taken := s.says(s.north, 5, nil), s.says(s.south, -70, nil)
@@ -201,7 +202,7 @@ func TestPlanIsClosedDuringCheck(t *testing.T) {
 	check(t, s.study.finish(t.Context(), s.south.peer, again))
 }
 
-// Other bytes take the place of an answer after its check.
+// The test replaces an answer by other bytes after it was checked.
 func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -225,8 +226,8 @@ func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	check(t, s.north.submit(t.Context(), good, 64<<10))
 }
 
-// The last chunk has a byte that changed in transit, a wrong byte that the client signed, or a
-// number beyond its range.
+// The last chunk has a byte that changed in transit, a wrong byte that the client has signed, or a
+// number that is out of range.
 //
 //abuse:case A13 a number beyond the range at the end of a long answer changes nothing
 func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
@@ -251,9 +252,9 @@ func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
 	check(t, s.south.submit(t.Context(), good, 64<<10))
 }
 
-// The coordinator checks a stored answer chunk by chunk, and then reads it into memory, as bytes
-// and as numbers. The age package allocates memory for each chunk, so each read allocates as many
-// bytes as the answer has.
+// The coordinator decrypts a stored answer once to check it and once to read it into memory, first
+// as bytes and then as numbers. The age package allocates memory for each chunk, so each pass
+// allocates as many bytes as the answer has.
 func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	s := newLongStand(t, 240)
 	good := s.says(s.north, 5, nil)
@@ -282,9 +283,9 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 		t.Error("the answer was not accepted")
 	}
 	t.Logf("sending took %d bytes, checking %d, adding up %d, of an answer of %d", sent, checked, added, size)
-	garbage := size + size/8      // bytes allocated by one read of the answer
-	numbers := uint64(8 * s.size) // the answer as numbers, in bytes; the sum has the same size
-	taken := size + 2*numbers     // the answer as bytes and as numbers, and the sum
+	garbage := size + size/8      // bytes that one pass over the answer allocates
+	numbers := uint64(8 * s.size) // size of the answer as numbers, in bytes; the sum is as large
+	taken := size + 2*numbers     // the answer as bytes, the answer as numbers, and the sum
 	if checked > garbage+300<<10 || added > garbage+taken+300<<10 {
 		t.Errorf("checking took %d bytes, and adding up %d", checked, added)
 	}

@@ -8,8 +8,8 @@ import (
 	"fedpvi/internal/testing/auditlog"
 )
 
-// The audit log of a study with two clients must have exactly these lines and attributes, because
-// others could depend on records.
+// The audit log of a study with two clients must have exactly these lines and attributes. Any
+// others could depend on the clients' records.
 //
 //abuse:case A17 the audit log of a study has its parties and verdicts alone
 func TestAuditLogOfAStudy(t *testing.T) {
@@ -37,8 +37,7 @@ func TestAuditLogOfAStudy(t *testing.T) {
 	}
 }
 
-// The audit log must contain the new keys, the new version of the roster, and the departure of a
-// client.
+// The audit log must show new keys, new roster versions and clients that leave.
 func TestAuditLogOfMembers(t *testing.T) {
 	log, lines := auditlog.New(t)
 	h, parties := begun(t, Options{Audit: log}, planeText(clientPrivacy, "rounds = 3", "min_clients = 2"), four...)

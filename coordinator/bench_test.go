@@ -40,7 +40,7 @@ type crowd struct {
 	*house
 	parties []*party
 	padded  int
-	size    int             // count of numbers in an answer
+	size    int             // how many numbers an answer has
 	used    []time.Duration // CPU time of each round
 }
 
@@ -80,8 +80,8 @@ func (c *crowd) all(do func(p *party) error) {
 	group.Wait()
 }
 
-// round makes all clients answer the open plan. It returns the time from the first byte that a
-// client sends to the outcome.
+// round makes all clients answer the open plan. It returns the time between the first byte that a
+// client sends and the outcome.
 func (c *crowd) round(protocol Hash) time.Duration {
 	standing, err := c.parties[0].link.Standing(c.t.Context())
 	check(c.t, err)
@@ -113,7 +113,8 @@ func (c *crowd) round(protocol Hash) time.Duration {
 	return took
 }
 
-// answer returns a client's answer to the plan in entry e, with the numbers in change.
+// answer returns a client's answer to the plan in entry e. The answer consists of the numbers in
+// change.
 func (c *crowd) answer(p *party, chain transcript.Chain, e transcript.Entry, protocol Hash, change []int64) transport.Item {
 	r := &pvi.Release{Protocol: pvi.Digest(protocol), Number: int(e.Ask), Client: pvi.ClientID(p.peer.Name), Change: change}
 	p.ledger++
@@ -138,8 +139,8 @@ func (c *crowd) before(n uint64) Hash {
 	return transcript.BodyOf(item.Envelope).Hash
 }
 
-// BenchmarkRoundOfAThousand measures the coordinator's work for a round of 1,000 clients with 1,000
-// coefficients, without the network and the work of the clients.
+// BenchmarkRoundOfAThousand measures how long the coordinator works on a round with 1,000 clients
+// and 1,000 coefficients. It does not include the network or the clients' own work.
 func BenchmarkRoundOfAThousand(b *testing.B) {
 	c := newCrowd(b, 1000, wideText(1000, 10_000))
 	var took []time.Duration

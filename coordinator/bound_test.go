@@ -13,8 +13,9 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer with one element beyond its bound is refused. The log must name the client and the
-// element, and the client counts as missing once the others have answered.
+// One element of an answer is out of bounds, so the coordinator refuses the answer. The log must
+// identify the client and the element, and the client must count as missing once the others have
+// answered.
 func TestAnswerBeyondItsBoundIsNamed(t *testing.T) {
 	var log bytes.Buffer
 	document := linestudy.Document(linestudy.Parts{

@@ -88,8 +88,9 @@ func TestChangedBundleIsRefused(t *testing.T) {
 	}
 }
 
-// retold returns the bundle of a coordinator that lies and signs its lies. change alters the bodies
-// of its entries, except for the roster, and entries of the kind other name a wrong model.
+// retold returns the bundle of a coordinator that lies and signs its lies. The function change
+// alters the body of every entry except the roster. Entries of the kind other get a wrong model
+// hash.
 func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte, other transcript.Kind) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -139,7 +140,7 @@ func TestWrongEntriesAreFound(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(kind transcript.Kind, body []byte) []byte
 		where  string
-		other  transcript.Kind // kind of the entries that name a wrong model
+		other  transcript.Kind // entries of this kind get a wrong model hash
 	}{
 		"nothing":           {func(_ transcript.Kind, b []byte) []byte { return b }, "", ""},
 		"another plan":      {on("plan", last), "entry 2", ""},

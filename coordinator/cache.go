@@ -6,15 +6,16 @@ import (
 	"fedpvi/transport"
 )
 
-// cacheBytes and cacheEntries limit a cache. The two newest entries are always kept and do not
-// count for cacheBytes: an outcome and the next plan are published together, and all clients
-// request both.
+// cacheBytes and cacheEntries limit the size of a cache. The two newest entries are always kept,
+// and do not count toward cacheBytes: an outcome and the next plan are published together, and
+// every client requests both.
 const (
 	cacheBytes   = 8 << 20
 	cacheEntries = 64
 )
 
-// A cache contains the newest entries of a transcript, which all clients request at the same time.
+// A cache keeps the newest entries of a transcript, because all clients request them at about the
+// same time.
 type cache struct {
 	mu    sync.Mutex
 	items map[uint64]transport.Item
@@ -39,7 +40,7 @@ func (c *cache) put(number uint64, i transport.Item) {
 	}
 }
 
-// size returns the bytes that an entry takes in memory. A long body is on disk and does not count.
+// size returns how many bytes an entry takes in memory. A long body is on disk and does not count.
 func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) }
 
 func (c *cache) get(number uint64) (transport.Item, bool) {

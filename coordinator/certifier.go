@@ -11,21 +11,21 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// A certifier contains the authority of a study and the coordinator's own certificate, and renews
-// both before they expire. Renewed certificates are not stored: a restarted coordinator can make
-// new ones with the same keys.
+// A certifier holds a study's certificate authority and the coordinator's own certificate, and
+// renews both before they expire. Renewed certificates are not stored, because a restarted
+// coordinator can make new ones with the same keys.
 type certifier struct {
 	study *Study
 
 	mu        sync.Mutex
 	authority *channel.Authority
 	config    *tls.Config
-	of        roster.Entry // the coordinator's entry in the roster, from which config was made
-	until     time.Time    // time at which config must be replaced, because its certificate must be renewed
+	of        roster.Entry // the coordinator's roster entry for which config was made
+	until     time.Time    // when config must be replaced because its certificate must be renewed
 }
 
-// newCertifier loads the newest key of the study's authority. The certificate of the first key is
-// in the store. For a later key, newCertifier makes a new certificate.
+// newCertifier loads the newest authority key of the study. The store has the certificate of the
+// first key. For a later key, newCertifier makes a new certificate.
 func newCertifier(s *Study) (*certifier, error) {
 	path := s.hub.files.authority(s.hash)
 	paths, err := keyfile.Versions(path)
@@ -42,8 +42,8 @@ func newCertifier(s *Study) (*certifier, error) {
 	return c, err
 }
 
-// at returns the authority with a certificate that is valid now. It renews the certificate after
-// two thirds of its validity period.
+// at returns the authority with a certificate that is valid now. It renews the certificate once two
+// thirds of the validity period have passed.
 func (c *certifier) at(now time.Time) (*channel.Authority, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *certifier) use(a *channel.Authority) {
 	c.authority, c.config = a, nil
 }
 
-// tls returns the TLS configuration for connections of clients, with the keys in own, the
+// tls returns the TLS configuration for client connections. The keys are those in own, the
 // coordinator's present roster entry.
 func (c *certifier) tls(own roster.Entry, now time.Time) (*tls.Config, error) {
 	c.mu.Lock()

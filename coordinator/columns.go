@@ -13,8 +13,8 @@ import (
 	"fedpvi/transport"
 )
 
-// columns gives access to the deals in the cut of a plan. A client fetches its own columns of all
-// these deals as one sequence of bytes. The deals do not change until the plan has an outcome.
+// columns gives access to the deals in a plan's cut. A client fetches its own columns of all these
+// deals as one byte sequence. The deals do not change before the plan has an outcome.
 type columns struct {
 	study      *Study
 	federation *sums.Federation
@@ -22,7 +22,7 @@ type columns struct {
 	cut        []sums.Dealt
 
 	once sync.Once
-	// deals by the dealer's place in the roster; nil if they are not kept in memory
+	// deals, keyed by the dealer's place in the roster; nil if they are not kept in memory
 	bodies map[int][]byte
 	err    error
 }
@@ -63,14 +63,15 @@ type part struct {
 	key    store.ReleaseKey
 	at     int64
 	body   []byte // the whole message, if it is in memory
-	offset uint64 // position in the sequence that the client receives
+	offset uint64 // position in the byte sequence that the client receives
 	size   uint64
 }
 
-// pieces joins parts of several messages into one sequence of bytes for a client.
+// pieces joins parts of several messages into one byte sequence for a client.
 type pieces struct {
 	study *Study
-	// over reports whether the study no longer needs the messages, so that the store may lack them
+	// reports whether the study no longer needs the messages and may have removed them from the
+	// store
 	over  func(*view) bool
 	parts []part
 	size  uint64
@@ -100,13 +101,13 @@ func (p *pieces) Read(b []byte, from int64) error {
 	return p.study.unlessOver(err, p.over)
 }
 
-// unlessOver returns err, an error from reading messages, or a refusal if they were removed because
-// the plan or the study ended.
+// unlessOver returns err, an error from reading messages. If the messages were removed because the
+// plan or the study is over, it returns a refusal instead.
 func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	if err == nil {
 		return nil
 	}
-	// Wait until the transaction that removed the messages is visible in the view.
+	// Wait until the view shows the transaction that removed the messages.
 	_ = s.call(context.Background(), func(*batch) error { return nil })
 	if over(s.shown.Load()) {
 		return refuse(transport.OutOfPlace, "the plan or the study ended while messages of other clients were fetched")
@@ -114,8 +115,8 @@ func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	return err
 }
 
-// read fills b with the bytes from the position from, which is in part i. kept is the study in the
-// store, or nil if all parts are in memory.
+// read fills b, starting at the position from of the sequence, which is in part i. kept is the
+// study in the store, or nil if all parts are in memory.
 func (p *pieces) read(b []byte, from uint64, i int, kept *store.Study) error {
 	for ; len(b) > 0; i++ {
 		x := p.parts[i]
@@ -168,8 +169,8 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	return out, nil
 }
 
-// keysOf gives access to the parts for the client name in the key messages of the clients at the
-// given places.
+// keysOf gives access to the keys that the clients at the given places have sent for the client
+// name.
 func (s *Study) keysOf(f *sums.Federation, name identity.Name, places []int) (transport.Pieces, error) {
 	out, holder := &pieces{study: s, over: func(v *view) bool { return v.over }}, f.Place(name)
 	err := s.look(func(kept store.Study) error {

@@ -49,7 +49,7 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 	}
 }
 
-// Without its saved state, a study that has begun must not begin again.
+// If a study has begun but its saved state is missing, the study must not begin again.
 func TestMissingStateIsRefused(t *testing.T) {
 	s := newStand(t)
 	check(t, s.hub.Close())
@@ -68,7 +68,8 @@ func TestMissingStateIsRefused(t *testing.T) {
 	}
 }
 
-// Without one of its keys, the coordinator must not start, and must not make a new key.
+// If one of the coordinator's keys is missing, the coordinator must neither start nor make a new
+// key.
 func TestLostKeys(t *testing.T) {
 	for name, path := range map[string]func(f files, h Hash) string{
 		"identity":  func(f files, _ Hash) string { return f.identity() },

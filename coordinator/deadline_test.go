@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// twoAreEnough lets a study of three clients continue if only two of them answer.
+// twoAreEnough lets a study with three clients continue if only two of them answer.
 const twoAreEnough = "min_clients = 2"
 
 //abuse:case A25 at the deadline the round is closed without the late answers
@@ -47,9 +47,8 @@ func TestDeadlineClosesRound(t *testing.T) {
 	})
 }
 
-// After a failed write during an upload, the client must offer the answer again. After the
-// deadline, the coordinator must refuse further pieces, and the answer when the client offers it
-// again.
+// A write fails during an upload, and the client must then offer the answer again. Once the
+// deadline has passed, the coordinator must refuse both further pieces and the answer itself.
 func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full bool
@@ -116,7 +115,7 @@ func TestRoundWaitsForQuorum(t *testing.T) {
 		for _, p := range parties {
 			check(t, p.join(t.Context()))
 			check(t, p.approve(t.Context()))
-			time.Sleep(4 * time.Minute) // longer than the time for which a client counts as present
+			time.Sleep(4 * time.Minute) // longer than a client counts as present
 		}
 		status := h.mustStatus()
 		if status.Phase != Running || status.Asked != 0 || !slices.Equal(status.For, []string{"north", "south", "west"}) {
@@ -164,8 +163,8 @@ func TestFollowersAreWoken(t *testing.T) {
 	})
 }
 
-// A study does not wait for a client that has left. When too few remain, it must be aborted, with
-// the reason in the transcript.
+// A study does not wait for a client that has left. When too few clients remain, it must be
+// aborted, and the transcript must give the reason.
 //
 //abuse:case P04 a client can leave; the study continues while enough clients stay
 func TestLeaving(t *testing.T) {
@@ -203,8 +202,8 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// If the operator begins a study before all clients have consented, those without consent can no
-// longer take part.
+// If the operator begins a study before all clients have consented, the others can no longer take
+// part.
 //
 //abuse:case P10 a client that is not in the first roster stays out
 func TestBeginningWithFewer(t *testing.T) {
@@ -241,7 +240,7 @@ func TestBeginningWithFewer(t *testing.T) {
 	}
 }
 
-// A study that is aborted before it begins must report the abort, even after a restart.
+// A study that is aborted before it begins must say so, even after a restart.
 func TestAbortedBeforeItBegan(t *testing.T) {
 	h, parties := founded(t, Options{}, planeText(noPrivacy, "rounds = 1", ""), "north", "south")
 	check(t, parties[0].join(t.Context()))

@@ -8,12 +8,12 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// A finder searches bytes for rows of numbers, at any offset and in either byte order. It takes a
-// row as found if it finds two successive words of it.
+// A finder searches bytes for rows of numbers, at any offset and in either byte order. It considers
+// a row found if it finds two successive words of it.
 type finder struct {
 	rows  [][]uint64
 	at    map[uint64]spot
-	short [1 << 16]bool // whether a word of a row has these low 16 bits, to exclude most positions quickly
+	short [1 << 16]bool // whether a word of a row has these low 16 bits; excludes most positions quickly
 }
 
 type spot struct {
@@ -51,14 +51,14 @@ func (f *finder) find(b []byte) (rows [][]uint64) {
 }
 
 // dumpOf collects all integers, strings and bytes that can be reached from a value through types of
-// this module. A byte takes one byte of the result, and any other integer takes eight.
+// this module. Each byte takes one byte of the result, and any other integer takes eight.
 func dumpOf(value any) (out []byte) {
 	walk(reflect.ValueOf(value), map[place]bool{}, func(v reflect.Value) bool {
 		switch t := v.Type(); {
 		case t.PkgPath() != "" && !strings.HasPrefix(t.PkgPath(), "fedpvi"):
 			return false
 		case t == reflect.TypeFor[Study]() || t == reflect.TypeFor[Hub]():
-			return false // from the state back to its study and hub
+			return false // do not follow the state back to its study and hub
 		case v.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 			out = append(out, v.Bytes()...)
 			return false
@@ -82,8 +82,8 @@ type place struct {
 	to reflect.Type
 }
 
-// walk calls visit with v and with each value that can be reached from v. It follows each pointer
-// once, and does not look into a value for which visit returns false.
+// walk calls visit for v and for each value that can be reached from v. It follows each pointer
+// once. If visit returns false for a value, walk does not look inside it.
 func walk(v reflect.Value, seen map[place]bool, visit func(reflect.Value) bool) {
 	if !v.IsValid() || !visit(v) {
 		return

@@ -30,32 +30,32 @@ import (
 // and keys. It also has the keys and states of some clients. It decodes messages as
 // docs/prove/secure-sums.md describes, and uses package sums only for places and positions.
 //
-// A row is a column of a deal, a share, or a part of a client's vector. The vault decrypts columns
-// with its keys, and finds the rows of honest clients that occur unencrypted anywhere in the data.
-// By linear algebra it then computes the combinations of vectors that are combinations of its rows.
-// Other combinations cannot be computed, whatever the distribution of rows, because there are fewer
-// rows than words in a row.
+// A row is a column of a deal, a share, or a part of a client's vector. The vault decrypts the
+// columns for which it has the keys, and looks everywhere in the data for unencrypted rows of
+// honest clients. It then uses linear algebra to find out which combinations of the clients'
+// vectors are combinations of rows that it knows. Nobody could compute any others from these rows,
+// whatever their distribution, because there are fewer rows than words in a row.
 type vault struct {
 	t       *testing.T
 	h       *house
 	honest  []*party
 	corrupt []*party
-	open    atomic.Bool // whether transactions are copied
+	open    atomic.Bool // whether the vault copies the data at each transaction
 
 	f       *sums.Federation
 	seen    map[store.ReleaseKey]bool
 	openers []*seal.Key
 	keys    [][32]byte
 	dealt   map[store.ReleaseKey]dealt
-	rows    map[[32]byte][]uint64 // rows that the vault knows, keyed by their hash
+	rows    map[[32]byte][]uint64 // rows that the vault knows, keyed by hash
 	clear   *finder
 	shared  map[uint64]bool // numbers of the plans that have a certificate
 	dumps   int
 	entries uint64   // number of transcript entries that the vault has read
-	found   []string // descriptions of combinations, other than sums, that the vault could compute
+	found   []string // descriptions of the combinations that the vault could compute although they are not sums
 }
 
-// A dealt contains the data of a deal that the vault needs.
+// A dealt has the parts of a deal that the vault needs.
 type dealt struct {
 	plan, salt []byte
 	body       []byte
@@ -68,14 +68,14 @@ func newVault(t *testing.T) *vault {
 	}
 }
 
-// must reports an unexpected error. It does not end the test, because it runs in the study's loop.
+// must reports an unexpected error. It does not stop the test, because it runs in the study's loop.
 func (v *vault) must(err error) {
 	if err != nil {
 		v.t.Error(err)
 	}
 }
 
-// The study's loop calls commit for every transaction.
+// commit is called by the study's loop for every transaction.
 func (v *vault) commit(commit func() error) error {
 	err := commit()
 	if err == nil && v.open.Load() {
@@ -84,8 +84,8 @@ func (v *vault) commit(commit func() error) error {
 	return err
 }
 
-// copy reads all data of the coordinator at this moment, and checks which combinations of vectors
-// follow from them.
+// copy reads all data that the coordinator has now, and checks which combinations of vectors follow
+// from it.
 func (v *vault) copy() {
 	v.dumps++
 	st := v.h.study.st
@@ -134,7 +134,7 @@ func (v *vault) files() {
 	}))
 }
 
-// search adds the rows of honest clients that occur unencrypted in b.
+// search looks for unencrypted rows of honest clients in b, and adds them to the known rows.
 func (v *vault) search(b []byte) {
 	for _, row := range v.clear.find(b) {
 		v.hold(row)
@@ -201,8 +201,8 @@ func (v *vault) message(k store.ReleaseKey, envelope, body []byte) {
 	}
 }
 
-// pairKeys collects the keys that a client has drawn for other clients: all of them if the client
-// is corrupt, and otherwise those that the vault can decrypt.
+// pairKeys collects the keys that a client has drawn for the other clients. If the client is
+// corrupt, it collects all of them, and otherwise only those that the vault can decrypt.
 func (v *vault) pairKeys(dealer int, body []byte) {
 	header := v.honest[0].chain.Header("fedpvi/v1/pair-key", 0, Hash{}).Bytes()
 	for holder := 1; holder <= v.f.Clients(); holder++ {
@@ -226,7 +226,8 @@ func (v *vault) pairKeys(dealer int, body []byte) {
 	}
 }
 
-// drawn returns the key that a client has drawn for another client, from the client's state.
+// drawn returns the key that a client has drawn for the given holder. It reads the key from the
+// client's state.
 func (v *vault) drawn(p *party, holder int) [32]byte {
 	state, err := p.secure.MarshalBinary()
 	v.must(err)
@@ -247,8 +248,8 @@ func (d dealt) derive(pair [32]byte, use string, dealer, holder int) cipher.Bloc
 	return block
 }
 
-// columns adds the columns in a deal to the known rows, if they are unencrypted or the vault has
-// their key.
+// columns adds a deal's columns to the known rows if they are unencrypted or the vault has their
+// keys.
 func (v *vault) columns(dealer int, d dealt) {
 	for holder := 1; holder <= v.f.Clients(); holder++ {
 		at, size := v.f.Column(dealer, holder)
@@ -267,7 +268,7 @@ func (v *vault) columns(dealer int, d dealt) {
 
 func (v *vault) words() int { return v.f.ShareSize() / 8 }
 
-// inTheClear adds b to the known rows if b has the length of a column and all words are valid.
+// inTheClear adds b to the known rows if b is as long as a column and all its words are valid.
 func (v *vault) inTheClear(b []byte) {
 	if words := wordsOf(b); len(words) == v.words() && !slices.ContainsFunc(words, func(x uint64) bool { return !field.Valid(x) }) {
 		v.hold(words)
@@ -281,7 +282,8 @@ func wordsOf(b []byte) (words []uint64) {
 	return words
 }
 
-// read decrypts the column in piece, a part of a deal. It returns nil if the key is wrong.
+// read decrypts the column in piece, which is a part of a deal. If the key is wrong, read returns
+// nil.
 func (d dealt) read(piece []byte, key [32]byte, dealer, holder, words int) []uint64 {
 	use := "seal"
 	if len(piece) == 16 {
@@ -301,21 +303,21 @@ func (d dealt) read(piece []byte, key [32]byte, dealer, holder, words int) []uin
 	return wordsOf(plain)
 }
 
-// stream computes a column that is not sent, because dealer and holder both compute it from their
-// key.
+// stream computes a column that is never sent, because the dealer and the holder both compute it
+// from their common key.
 func (d dealt) stream(key [32]byte, dealer, holder, words int) []uint64 {
 	b := make([]byte, 8*words)
 	cipher.NewCTR(d.derive(key, "column", dealer, holder), make([]byte, aes.BlockSize)).XORKeyStream(b, b)
 	column := wordsOf(b)
 	for i := range column {
-		column[i] &= field.P // a word that equals P would become 0, but is too rare to occur in a test
+		column[i] &= field.P // a word that equals P would have to become 0, but this is too rare to happen in a test
 	}
 	return column
 }
 
-// know processes the rows of a deal, which the test knows but an adversary may not. If the dealer
-// is honest, the finder learns the rows of the vector and columns, so that it recognises them in
-// unencrypted data. If the dealer is corrupt, the vault knows the rows of the vector.
+// know processes the rows of a deal. The test knows them, but an adversary may not. If the dealer
+// is honest, the finder learns the rows of its vector and columns, so that it can recognise them in
+// unencrypted data. If the dealer is corrupt, the vault itself knows the rows of its vector.
 func (v *vault) know(ask uint64, place int, d dealt) {
 	for _, p := range v.corrupt {
 		if v.f.Place(p.peer.Name) == place {
@@ -331,8 +333,8 @@ func (v *vault) know(ask uint64, place int, d dealt) {
 		for _, row := range v.vector(p, ask) {
 			v.clear.know(row)
 		}
-		// The dealer's own column is not in the deal. It follows from the other columns. If three
-		// of four clients open a sum, the columns with the factors 4, 3, 2 and 1 add up to 0.
+		// The deal does not have the dealer's own column, but the others determine it: if three of
+		// four clients can open a sum, then 4, 3, 2 and 1 times the columns add up to 0.
 		own := make([]uint64, v.words())
 		for holder := 1; holder <= v.f.Clients(); holder++ {
 			at, size := v.f.Column(place, holder)
@@ -351,7 +353,7 @@ func (v *vault) know(ask uint64, place int, d dealt) {
 	}
 }
 
-// vector returns the vector that a client has dealt, divided into rows.
+// vector returns the vector that a client has dealt, as rows.
 func (v *vault) vector(p *party, ask uint64) [][]uint64 {
 	n := v.words()
 	all := make([]uint64, (v.f.Clients()-v.f.Fewest()+1)*n)
@@ -365,15 +367,16 @@ func (v *vault) vector(p *party, ask uint64) [][]uint64 {
 	return rows
 }
 
-// A target is a row of the vector of an honest client.
+// A target is one row of an honest client's vector.
 type target struct {
 	ask  uint64
 	who  int // index of the honest client
 	part int // index of the row
 }
 
-// learned returns "" if the vault can compute only sums over all honest clients, and only for plans
-// that have a certificate. Otherwise it describes a combination that the vault can compute.
+// learned returns "" if the vault can compute only sums over all honest clients, and those only for
+// plans with a certificate. Otherwise it returns a description of something else that the vault can
+// compute.
 func (v *vault) learned() string {
 	targets, functions := v.functions()
 	for _, f := range functions {
@@ -390,8 +393,9 @@ func (v *vault) learned() string {
 	return ""
 }
 
-// functions returns the targets, and a basis of the linear combinations of targets that the vault
-// can compute, because they are combinations of its rows.
+// functions returns the targets and the linear combinations of them that the vault can compute,
+// because they are also combinations of the rows that it knows. The second result is a basis of
+// these.
 func (v *vault) functions() (targets []target, functions [][]uint64) {
 	n := v.words()
 	var rows [][]uint64
@@ -429,8 +433,8 @@ func (v *vault) functions() (targets []target, functions [][]uint64) {
 	return targets, functions
 }
 
-// vanishing returns a basis of the linear combinations of the rows whose first words are zero, up
-// to the index first.
+// vanishing returns a basis of those linear combinations of the rows in which all words before
+// index first are zero.
 func vanishing(rows [][]uint64, first int) [][]uint64 {
 	rank := 0
 	for col := 0; col < first && rank < len(rows); col++ {
@@ -474,11 +478,11 @@ func wideRecords(n, d int) *shard.Records {
 	return records
 }
 
-// playInVault runs two plans of a study of four clients, in which three can open a sum. The vault
-// has the keys and the state of the last client.
+// playInVault runs two plans of a study with four clients, three of which can open a sum. The vault
+// has the last client's keys and state.
 func playInVault(t *testing.T) *vault {
 	t.Helper()
-	const d = 100 // number of coefficients, which determines the number of words in a row
+	const d = 100 // number of coefficients, which determines how many words a row has
 	v := newVault(t)
 	v.h = newHouse(t, Options{Store: store.Options{Commit: v.commit}})
 	v.h.found([]byte(strings.Replace(string(wideText(d, 2)), "[federation]", "[federation]\naggregation = \"secure\"\nmin_clients = 3\ncolluders = 1", 1)))
@@ -494,8 +498,9 @@ func playInVault(t *testing.T) *vault {
 	return v
 }
 
-// A vault with the data of the coordinator and one of four clients must be able to compute only two
-// sums over the vectors of the other three clients, one for each plan after its certificate.
+// From the data of the coordinator and one of four clients, the vault must be able to compute only
+// two combinations of the other clients' vectors: their sum in each plan, after the plan's
+// certificate.
 //
 //abuse:case P16 all bytes of a coordinator at every transaction, with its keys and those of one client of four, determine the sums and nothing else
 func TestDumpsOfTheCoordinatorTellSums(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Entry implements [transport.Coordinator]. It waits for the next entry, and refuses later numbers.
+// Entry implements [transport.Coordinator]. If the entry is the next one, it waits for it. It
+// refuses later numbers.
 func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (item transport.Item, err error) {
 	defer func() { err = s.count("entry", err) }()
 	if !s.knows(peer) {
@@ -44,8 +45,8 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 	}
 }
 
-// Unaware returns the clients that have called recently but not received the last entry of the
-// transcript. It is for studies that are over.
+// Unaware returns the clients that have called recently but have not received the last entry of the
+// transcript. It is meant for studies that are over.
 func (s *Study) Unaware() []identity.Name {
 	v := s.shown.Load()
 	var names []identity.Name

@@ -9,12 +9,12 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// Exclude excludes a client from the rest of a study, for a reason that all clients can read in the
-// transcript. An exclusion cannot be undone. The sums keep the earlier answers of the client. The
-// count of consecutive rejected rounds begins again at zero.
+// Exclude excludes a client from the rest of a study, and gives the reason in the transcript. This
+// cannot be undone. The client's earlier answers stay in the sums. The study starts to count
+// consecutive rejected rounds from zero again.
 //
-// With secure aggregation an excluded client counts as missing in later sums. The number of clients
-// stays the same, and so does the number that must open a sum.
+// With secure aggregation, an excluded client counts as missing in later sums, and it takes as many
+// clients as before to open a sum.
 func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -41,7 +41,7 @@ func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) err
 	})
 }
 
-// excludable returns an error if an exclusion would leave too few clients to open a sum.
+// excludable returns an error if too few clients to open a sum would remain after an exclusion.
 func (s *Study) excludable(st *state) error {
 	if len(st.staying()) <= s.fewest(st) {
 		return fmt.Errorf("%d clients are left, and the study opens no sum for fewer than %d: end the study with coordinator abort", len(st.staying()), s.fewest(st))
@@ -85,8 +85,8 @@ func (s *Study) readExcluded(st *state, kept store.Study) error {
 	return nil
 }
 
-// held returns the reason why a study waits for an order of its operator, which is too many
-// rejected rounds in a row, or "" if the study can continue.
+// held returns the reason why a study waits for an order from its operator: too many rejected
+// rounds in a row. If the study can continue, held returns "".
 func (b *batch) held() string {
 	st := b.state
 	if st.server == nil || len(st.open) > 0 {

@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// round makes the parties read new entries and answer a pending plan. The party named evil sends
+// round makes the parties read new entries and answer a pending plan. The party evil sends
 // precisions far below zero.
 func (h *house) round(evil identity.Name, parties ...*party) {
 	h.t.Helper()
@@ -49,8 +49,8 @@ func (h *house) restart() {
 }
 
 // One client makes three rounds fail. The coordinator must then wait for an order, even after a
-// restart. After the client is excluded, the others must finish the study, and Verify must accept
-// its bundle. The log must have each verdict.
+// restart. Once the operator excludes the client, the others must finish the study, and Verify must
+// accept its bundle. The log must show every verdict.
 //
 //abuse:case A20 a client that makes rounds fail: the coordinator stops after three, and goes on without it when it is excluded
 func TestExcludedClient(t *testing.T) {
@@ -117,9 +117,9 @@ func TestStalledStudyIsAborted(t *testing.T) {
 	}
 }
 
-// A client is excluded while a plan waits for its deal, and the coordinator is restarted. The sums
-// of the other clients must be opened. No other client can be excluded, because all are needed to
-// open a sum. No other roster can be signed during a round.
+// The operator excludes a client while a plan waits for its deal, and the coordinator restarts. The
+// other clients must still open their sums. The operator cannot exclude another client, because all
+// the rest are needed to open a sum. No new roster version may be signed during a round.
 //
 //abuse:case A20 with secure sums an excluded client counts as missing, and the sums of the others are opened
 func TestExcludedFromSecureSums(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// WriteBundle writes the study's bundle so far to w. [bundle.Verify] checks it.
+// WriteBundle writes the bundle of the study, as far as it has come, to w. [bundle.Verify] checks
+// it.
 func (s *Study) WriteBundle(w io.Writer) error {
 	return s.hub.store.ViewStudy(s.hash, func(kept store.Study) error {
 		out := bundle.NewWriter(w, s.fixed.Document)

@@ -15,9 +15,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Founding configures a new study.
+// A Founding is the configuration of a new study.
 type Founding struct {
-	File      string // name of the study document in error messages
+	File      string // name of the study document, for error messages
 	Document  []byte
 	Name      identity.Name // the coordinator's name in the study's roster; default "coordinator"
 	Addresses []string      // the coordinator's addresses (host:port) for clients, in order of preference
@@ -28,9 +28,9 @@ const (
 	defaultValid = 365 * 24 * time.Hour
 )
 
-// Found adds a study to the hub and begins to run it. It makes the study's certificate authority,
-// the key that decrypts answers, and an invitation for each of the given clients, all in one
-// transaction with the study.
+// Found adds a study to the hub and starts it. In one transaction, it stores the study, its
+// certificate authority, the key that decrypts answers, and an invitation for each of the given
+// clients.
 func (h *Hub) Found(f Founding, clients []identity.Name, valid time.Duration) (*Study, []Invited, error) {
 	document, err := study.Parse(f.File, f.Document)
 	if err != nil {
@@ -69,8 +69,8 @@ func (h *Hub) Found(f Founding, clients []identity.Name, valid time.Duration) (*
 	return s, invited, nil
 }
 
-// create makes a study's keys, and writes the study with its invitations to the store. Keys left by
-// an interrupted attempt have never been used, and are replaced.
+// create makes a study's keys, and writes the study and its invitations to the store. If an
+// interrupted attempt left keys behind, they were never used, and create replaces them.
 func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.Duration) (invited []Invited, err error) {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 	})
 }
 
-// invite makes an invitation to a study, and the ticket by which the store will recognise it. The
+// invite makes an invitation to a study, and the ticket that the store needs to recognise it. The
 // caller must store the ticket. own is the coordinator's roster entry.
 func (h *Hub) invite(study Hash, own roster.Entry, name identity.Name, addresses []string, expires time.Time) (Invited, invitation.Ticket, error) {
 	i, ticket, err := invitation.New(invitation.Invitation{
@@ -127,7 +127,7 @@ func (h *Hub) invite(study Hash, own roster.Entry, name identity.Name, addresses
 // Invited is an invitation for a client.
 type Invited struct {
 	Name    identity.Name `json:"name"`
-	Text    string        `json:"invitation"` // secret text; anybody who has it can join in the client's name
+	Text    string        `json:"invitation"` // secret text; anyone who has it can join under the client's name
 	Expires time.Time     `json:"expires"`
 }
 

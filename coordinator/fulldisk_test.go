@@ -10,8 +10,8 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// While the disk is full, a request for an entry must be refused with the reason Unavailable, so
-// that the client tries again later. The health check must fail.
+// While the disk is full, the coordinator must refuse a request for an entry with the reason
+// Unavailable, so that the client tries again later. The health check must fail.
 func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	full := errors.New("no space left on device")
 	g, broken := &guillotine{once: true, after: true}, false
@@ -47,8 +47,8 @@ func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	}
 }
 
-// While writes fail, the status must name the disk of the coordinator, and no client. A call without
-// changes must not hide the failure.
+// While writes fail, the status must say that the study waits for the coordinator's disk, and not
+// for a client. A call without changes must not hide the failure.
 func TestStatusNamesAFullDisk(t *testing.T) {
 	full, broken := errors.New("no space left on device"), false
 	o := store.Options{Commit: func(commit func() error) error {

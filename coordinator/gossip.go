@@ -28,8 +28,8 @@ func (f files) gossipKey(h Hash) (secret.Secret, error) {
 	return orCreate(f, f.gossip(h), true, load, create)
 }
 
-// Gossip starts a gossip node for the study on a port. It tells the coordinator which clients are
-// reachable, only for [Study.Status]. The caller must close the node.
+// Gossip starts the study's gossip node on a port. The coordinator learns from it which clients can
+// be reached, and uses this only for [Study.Status]. The caller must close the node.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
 	key, err := s.hub.files.gossipKey(s.hash)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Nod
 	return node, nil
 }
 
-// gossips returns the settings that clients need for gossip, or zero if the study has none or is
+// gossips returns the gossip settings for clients. They are zero if the study has no gossip or is
 // over.
 func (s *Study) gossips() transport.Gossip {
 	if g := s.gossip.Load(); g != nil && !s.shown.Load().over {

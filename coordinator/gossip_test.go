@@ -26,7 +26,7 @@ func (h *house) gossiping(t *testing.T) transport.Gossip {
 	return h.study.gossips()
 }
 
-// gossiper starts a gossip node with a client's name and connects it to the coordinator's node.
+// gossiper starts a gossip node under a client's name and connects it to the coordinator's node.
 func gossiper(t *testing.T, h *house, name identity.Name, with transport.Gossip) *membership.Node {
 	t.Helper()
 	port, err := membership.Listen("127.0.0.1:0", nil)
@@ -46,8 +46,8 @@ func (h *house) sight(name identity.Name) ClientStatus {
 	return all[i]
 }
 
-// A client gets the gossip settings over its own connection. Gossip shows whether the client is
-// present, and does not change the transcript.
+// A client gets the gossip settings over its own connection. The status must show whether gossip
+// sees the client, and the transcript must stay the same.
 func TestGossipIsShown(t *testing.T) {
 	t.Parallel()
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -60,7 +60,7 @@ func TestGossipIsShown(t *testing.T) {
 	}
 	h.gossiping(t)
 	north, south := parties[0], parties[1]
-	admit(t, north) // north does not connect to the coordinator, so only gossip can show that it is running
+	admit(t, north) // north does not connect to the coordinator, so only gossip can show that it runs
 	south.connect(t, serving(t, h))
 	check(t, south.approve(t.Context()))
 	standing, err := south.link.Standing(t.Context())
@@ -107,8 +107,8 @@ func bodiesOf(p *party) (all []string) {
 	return all
 }
 
-// A holder of the gossip key can forge messages about any client. Forged messages must begin and
-// end no round, must not change which clients count as connected, and must add no names to the
+// Anyone who has the gossip key can forge messages about any client. Forged messages must not begin
+// or end a round, must not change which clients count as connected, and must not add names to the
 // status.
 func TestForgedGossipChangesNothing(t *testing.T) {
 	t.Parallel()
@@ -137,7 +137,7 @@ func TestForgedGossipChangesNothing(t *testing.T) {
 }
 
 // The clients have not called the coordinator for some minutes, and only gossip shows that they are
-// running. The status must show them, but no round may begin.
+// running. The status must say so, but no round may begin.
 func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -145,7 +145,7 @@ func TestGossipDoesNotCountForQuorum(t *testing.T) {
 		for _, p := range h.invite("north", "south") {
 			check(t, p.join(t.Context()))
 			check(t, p.approve(t.Context()))
-			time.Sleep(4 * time.Minute) // longer than the time for which a client counts as present
+			time.Sleep(4 * time.Minute) // longer than a client counts as present
 		}
 		for _, name := range []identity.Name{"north", "south"} {
 			h.study.view.Seen(name, membership.Gossip)
@@ -172,5 +172,5 @@ func TestGossipKeyIsKept(t *testing.T) {
 	if len(first.Reveal()) != membership.KeySize || !first.Equal(again.Reveal()) {
 		t.Error("the second call returns another key")
 	}
-	var _ secret.Secret = first // compiles only if the key has the type that logs never print
+	var _ secret.Secret = first // compiles only if the key has the type that is never printed in logs
 }

@@ -35,8 +35,8 @@ func planeText(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: inference, Federation: federation})
 }
 
-// signedText returns a study of version 2 in which anyone may read the releases, so that clients
-// sign them.
+// signedText returns a study of version 2 whose releases anyone may read, so that the clients sign
+// them.
 func signedText(rounds int) []byte {
 	return linestudy.Document(linestudy.Parts{
 		Version: 2, Privacy: "unit = \"record\"\nnoise_multiplier = 2.0\ndelta = 1e-5", Federation: "pace = 0",
@@ -60,7 +60,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// A house runs a coordinator, which a test can kill and start again on the same state directory.
+// A house is a coordinator that a test can kill and start again on the same state directory.
 type house struct {
 	t       testing.TB
 	dir     string
@@ -113,7 +113,7 @@ type link interface {
 	Submit(ctx context.Context, i transport.Item) error
 }
 
-// direct is a client's connection that calls the methods of the study in the same process.
+// direct is a connection that calls the study's methods in the same process.
 type direct struct{ p *party }
 
 func (d direct) Standing(ctx context.Context) (transport.Standing, error) {
@@ -136,10 +136,10 @@ func (d direct) Entry(ctx context.Context, n uint64) (transport.Item, error) {
 
 func (d direct) Submit(ctx context.Context, i transport.Item) error { return d.p.submit(ctx, i, 1500) }
 
-// A party is a client without a network, a ledger or files.
+// A party is a client that needs no network, ledger or files.
 type party struct {
 	house   *house
-	m       int // index of the stream for the client's noise
+	m       int // index of the stream from which the client's noise comes
 	invited invitation.Invitation
 
 	keys
@@ -155,10 +155,10 @@ type party struct {
 	secure   *sharer // nil without secure aggregation
 	ledger   uint64
 	outbox   *transport.Item
-	next     *successor   // keys that are not in force yet; nil if there are none
-	models   map[int]Hash // hash of the model of each plan, keyed by plan number
+	next     *successor   // keys that are not yet in force; nil if there are none
+	models   map[int]Hash // model hash of each plan, keyed by plan number
 
-	commitment Hash // commitment of the last answer
+	commitment Hash // commitment in the last answer
 }
 
 func newParty(h *house, m int, i Invited) *party {
@@ -173,7 +173,7 @@ func newParty(h *house, m int, i Invited) *party {
 	return p
 }
 
-// keys has the keys of a party, with its roster entry and its request for a certificate.
+// keys has a party's keys, its roster entry, and its certificate request.
 type keys struct {
 	identity *identity.Identity
 	tls      *channel.Key
@@ -210,7 +210,7 @@ func (p *party) join(ctx context.Context) error {
 	return p.admitted(a)
 }
 
-// admitted processes the coordinator's reply to a join.
+// admitted processes the coordinator's reply to a join request.
 func (p *party) admitted(a transport.Admission) (err error) {
 	if !bytes.Equal(a.Study, p.house.study.document.Source) {
 		return errors.New("another study")
@@ -239,7 +239,7 @@ func (p *party) leave(ctx context.Context, why string) error {
 	return p.link.Approve(ctx, envelope)
 }
 
-// follow reads and checks the entries that the coordinator has published so far.
+// follow reads and checks all entries that the coordinator has published by now.
 func (p *party) follow(ctx context.Context) error {
 	standing, err := p.link.Standing(ctx)
 	if err != nil {
@@ -299,7 +299,7 @@ func (p *party) take(i transport.Item) error {
 	return nil
 }
 
-// unsigned returns the body of an entry without the signatures of clients.
+// unsigned returns the body of an entry without the clients' signatures.
 func (p *party) unsigned(e transcript.Entry, body []byte) []byte {
 	if a, err := transcript.ParseAnswered(body); err == nil && p.chain.Commits() && e.Kind.Outcome() {
 		return a.Outcome
@@ -311,7 +311,7 @@ func sessionEntry(e transcript.Entry, body []byte) session.Entry {
 	return session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body}
 }
 
-// answer puts the answer to a pending plan into the outbox. It reports whether the outbox has an
+// answer puts the answer to a pending plan into the outbox. It reports whether there is now an
 // answer to send.
 func (p *party) answer() (bool, error) {
 	ask, ok := p.site.Pending()
@@ -329,7 +329,7 @@ func (p *party) answer() (bool, error) {
 	return true, err
 }
 
-// prepare reads the new entries and returns the answer to the pending plan without sending it.
+// prepare reads the new entries and returns the answer to the pending plan, but does not send it.
 func (p *party) prepare(t testing.TB) transport.Item {
 	t.Helper()
 	check(t, p.follow(t.Context()))
@@ -338,7 +338,7 @@ func (p *party) prepare(t testing.TB) transport.Item {
 	return *p.outbox
 }
 
-// sealed signs and encrypts a release. The function change may change the header.
+// sealed signs and encrypts a release. The function change may modify the header.
 func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signed.Header)) (transport.Item, error) {
 	h := p.chain.ReleaseHeader(uint64(ask), model, p.identity.Fingerprint(), p.ledger, Hash{byte(p.ledger)})
 	if change != nil {
@@ -352,7 +352,7 @@ func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signe
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// submit sends an answer in pieces of the given size. If one piece suffices, the body is sent with
+// submit sends an answer in pieces of the given size. If the body fits into one piece, it goes with
 // the offer.
 func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	var whole []byte
@@ -374,7 +374,8 @@ func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	return nil
 }
 
-// step reads the new entries and answers a pending plan. It reports whether it did anything.
+// step reads the new entries and answers a pending plan. It reports whether there was anything to
+// do.
 func (p *party) step(ctx context.Context) (bool, error) {
 	if p.house.study.secure() {
 		return p.secureStep(ctx)

@@ -32,7 +32,7 @@ func reasonOf(t *testing.T, err error) transport.Reason {
 	return r.Reason
 }
 
-// content returns all values in the store's database by their path.
+// content returns all values in the store's database, keyed by path.
 func (h *house) content() map[string]string {
 	h.t.Helper()
 	out := map[string]string{}
@@ -42,8 +42,8 @@ func (h *house) content() map[string]string {
 	return out
 }
 
-// A stand is a study whose first plan is open, and good is a valid answer that client north has not
-// sent.
+// A stand is a study whose first plan is open. good is a valid answer by the client north, which
+// has not been sent.
 type stand struct {
 	*house
 	north, south *party
@@ -69,7 +69,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// with returns north's answer after change has altered its header.
+// with returns north's answer with a header that change has modified.
 func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	s.t.Helper()
 	i, err := s.north.sealed(s.ask, s.north.models[s.ask], s.release, change)
@@ -77,8 +77,8 @@ func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	return i
 }
 
-// resealed returns an answer of north with a valid header and payload encrypted for to. context
-// computes the context of the encryption from the header.
+// resealed returns an answer by north with a valid header and a payload that is encrypted for to.
+// The function context computes the encryption context from the header.
 func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
 	s.t.Helper()
 	body, err := seal.Seal(to, context(s.header()), payload, s.north.site.MaxRelease())
@@ -99,7 +99,7 @@ func (s *stand) signed(body []byte) transport.Item {
 
 func here(h signed.Header) []byte { return h.Bytes() }
 
-// The coordinator refuses each invalid answer with a reason, and stores at most an envelope as
+// The coordinator must refuse each invalid answer with a reason, and store at most its envelope, as
 // evidence.
 //
 //abuse:case A10 another study, round, model, roster, protocol or purpose: refused, state unchanged
@@ -188,8 +188,8 @@ func TestHostileReleases(t *testing.T) {
 	}
 }
 
-// The coordinator must refuse a release that does not match the hash in its answer, because all
-// other clients would refuse the outcome.
+// The coordinator must refuse a release that does not match the hash in its answer, because
+// otherwise all other clients would refuse the outcome.
 //
 //abuse:case A20 a release that differs from the hash beside it is refused; the client may then send the right one
 func TestAnswerOfAnotherReleaseIsRefused(t *testing.T) {
@@ -250,12 +250,12 @@ func elsewhere(h signed.Header) []byte {
 	return h.Bytes()
 }
 
-// sized returns an answer whose body has the given number of bytes too many.
+// sized returns an answer whose body is too long by the given number of bytes.
 func (s *stand) sized(more int) transport.Item {
 	return s.signed(make([]byte, len(s.good.Body)+more))
 }
 
-// plainly returns an answer of the right size whose body is not encrypted.
+// plainly returns an answer with an unencrypted body of the right size.
 func (s *stand) plainly() transport.Item {
 	return s.signed(append(bytes.Clone(s.release), make([]byte, len(s.good.Body)-len(s.release))...))
 }
@@ -379,7 +379,7 @@ func TestMethodsAreForClientsOfTheStudy(t *testing.T) {
 	} {
 		for method, call := range methods {
 			if method == "renew" && peer == (channel.Party{}) {
-				continue // a guest may send this request, because the client has signed it
+				continue // a guest may send this request too, because the client has signed it
 			}
 			if got := reasonOf(t, call(peer)); got != transport.Denied {
 				t.Errorf("%s to %s: %q", method, name, got)
@@ -463,7 +463,7 @@ func TestHostileGuests(t *testing.T) {
 	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(before, h.content()) {
 		t.Error("joining again gets another reply")
 	}
-	// The invitation has expired by now.
+	// By now, the invitation has expired.
 	later.Store(int64(2 * time.Hour))
 	if _, err := h.study.Join(t.Context(), late.joinRequest()); reasonOf(t, err) != transport.Denied {
 		t.Errorf("an expired invitation: %v", err)

@@ -20,7 +20,7 @@ import (
 // A Hash is a SHA-256 hash.
 type Hash = [sha256.Size]byte
 
-// A Hub is a state directory with all studies of one coordinator. It is safe for concurrent use.
+// A Hub is a coordinator's state directory and all its studies. It is safe for concurrent use.
 type Hub struct {
 	options Options
 	files   files
@@ -32,13 +32,13 @@ type Hub struct {
 	mu      sync.RWMutex
 	studies map[Hash]*Study
 	byName  map[string]*Study // studies by TLS server name
-	added   func(*Study)      // called with each new study; nil for none
+	added   func(*Study)      // called for each new study, unless nil
 
 	ctx  context.Context
 	stop context.CancelFunc
 }
 
-// Open opens a state directory, or makes it, and begins to run the studies in it.
+// Open opens or creates a state directory, and starts the studies in it.
 func Open(dir string, o Options) (*Hub, error) {
 	o = o.withDefaults()
 	st, err := store.Open(dir, o.Store)
@@ -93,7 +93,7 @@ func (h *Hub) load(hash Hash) (*Study, error) {
 	return s, nil
 }
 
-// OnStudy calls f for each study of the hub, now and when one is added.
+// OnStudy calls f for each study of the hub, and for each study that is added later.
 func (h *Hub) OnStudy(f func(*Study)) {
 	h.mu.Lock()
 	h.added = f
@@ -105,7 +105,7 @@ func (h *Hub) OnStudy(f func(*Study)) {
 }
 
 // Close stops all studies and unlocks the state directory. It drops changes that are not yet on
-// disk, on which no reply to a client depends.
+// disk. No client has had a reply that depends on them.
 func (h *Hub) Close() error {
 	h.stop()
 	for _, s := range h.Studies() {
@@ -114,19 +114,19 @@ func (h *Hub) Close() error {
 	return h.store.Close()
 }
 
-// Healthy returns an error if the store cannot be used: its file is damaged, or writes fail, for
-// example because the disk is full.
+// Healthy returns an error if the store cannot be used, for example because its file is damaged or
+// the disk is full.
 func (h *Hub) Healthy() error {
 	return h.store.View(func(*store.Tx) error { return nil })
 }
 
-// Fingerprint returns the fingerprint of the coordinator's identity in new studies.
+// Fingerprint returns the fingerprint of the identity that the coordinator uses in new studies.
 func (h *Hub) Fingerprint() identity.Fingerprint {
 	who, _ := h.keys.newest()
 	return who.Fingerprint()
 }
 
-// Studies returns all studies, ordered by name.
+// Studies returns all studies, sorted by name.
 func (h *Hub) Studies() []*Study {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -135,15 +135,15 @@ func (h *Hub) Studies() []*Study {
 	})
 }
 
-// Serving returns the study with the given TLS server name, or nil if there is none.
+// Serving returns the study with the given TLS server name, or nil if no study has that name.
 func (h *Hub) Serving(serverName string) *Study {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.byName[serverName]
 }
 
-// Study returns the study with the given name, or with a digest that begins with selector (at least
-// four digits). An empty selector selects the only study.
+// Study returns the study that selector identifies by its name or by at least four digits with
+// which its digest begins. If selector is empty, Study returns the only study.
 func (h *Hub) Study(selector string) (*Study, error) {
 	var found []*Study
 	for _, s := range h.Studies() {
@@ -166,6 +166,6 @@ func (h *Hub) Study(selector string) (*Study, error) {
 	return nil, fmt.Errorf("there are several studies: give the name or digest of one: %s", strings.Join(names, ", "))
 }
 
-// short returns the first 12 hexadecimal digits of a hash, which name a study in messages for
+// short returns the first 12 hexadecimal digits of a hash, which identify a study in messages to
 // people.
 func short(h Hash) string { return hex.EncodeToString(h[:6]) }

@@ -12,9 +12,9 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// Invite makes an invitation for each name, which expires after the duration valid. It replaces an
-// earlier invitation of the same client that was not redeemed. Invite fails if the study has begun,
-// or if a name is not allowed.
+// Invite makes an invitation for each name. The invitations expire after the duration valid, and
+// replace earlier ones for the same names that were not redeemed. Invite fails if the study has
+// begun or if a name is not allowed.
 func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Duration) ([]Invited, error) {
 	var invited []Invited
 	err := s.call(ctx, func(b *batch) error {
@@ -36,7 +36,8 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 	return invited, err
 }
 
-// checkInvitees checks the names like checkNames, and that no client with one of them has joined.
+// checkInvitees checks the names as checkNames does. It also returns an error if a client with one
+// of these names has joined.
 func (b *batch) checkInvitees(names []identity.Name) error {
 	for _, name := range names {
 		if c := b.state.clients[name]; c != nil {
@@ -46,9 +47,9 @@ func (b *batch) checkInvitees(names []identity.Name) error {
 	return checkNames(b.study.name(), b.state.tickets, names)
 }
 
-// checkNames returns an error if a new client's name is malformed, equals the coordinator's or is
-// too similar to another, or if the roster would become too large. tickets are those of earlier
-// invitations.
+// checkNames returns an error if a new name is malformed, equals the coordinator's name or is too
+// similar to another name, or if the roster would become too large. The tickets are those of
+// earlier invitations.
 func checkNames(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
 	looks := map[string]identity.Name{coordinator.Skeleton(): coordinator}
 	for _, t := range tickets {
@@ -82,7 +83,8 @@ func (b *batch) invite(name identity.Name, valid time.Duration) (Invited, error)
 	return i, nil
 }
 
-// Begin begins the study with the clients that have consented, without waiting for the others.
+// Begin begins the study with the clients that have consented so far, without waiting for the
+// others.
 func (s *Study) Begin(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -105,7 +107,7 @@ func (s *Study) Begin(ctx context.Context) error {
 	})
 }
 
-// Abort ends the study for all clients before its last plan.
+// Abort ends the study early, for all clients.
 func (s *Study) Abort(ctx context.Context, why string) error {
 	return s.call(ctx, func(b *batch) error {
 		if b.state.over() {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/transport"
 )
 
-// newItem converts an entry of the transcript to the form for clients. A long body is read from
+// newItem converts a transcript entry to the form that clients receive. A long body is read from
 // disk only when it is sent.
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
 	i := transport.Item{Envelope: envelope, Derived: s.derived(e)}
@@ -21,8 +21,8 @@ func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) 
 	return i
 }
 
-// derived reports whether clients can compute the body of an entry from earlier entries: a plan,
-// and with secure aggregation an outcome, because an opening contains the sum.
+// derived reports whether clients can compute the body of an entry from earlier entries. They can
+// for a plan and, with secure aggregation, for an outcome, because the opening already has the sum.
 func (s *Study) derived(e transcript.Entry) bool {
 	return e.Kind.Plan() || e.Kind.Outcome() && s.secure()
 }
@@ -49,8 +49,8 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 	return i, err
 }
 
-// look runs f on the study in the store. It returns errStore if the store cannot be read now, for
-// example because the disk is full, so that the caller tries again later.
+// look runs f on the study in the store. If the store cannot be read now, for example because the
+// disk is full, look returns errStore, so that the client tries again later.
 func (s *Study) look(f func(store.Study) error) error {
 	var own error
 	err := s.hub.store.ViewStudy(s.hash, func(kept store.Study) error {

@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport"
 )
 
-// certified is the validity period of a client's certificate, unless the certificate of the study's
-// authority expires earlier.
+// certified is the validity period of a client's certificate. The certificate expires earlier if
+// that of the study's authority does.
 const certified = 90 * 24 * time.Hour
 
 // Join implements [transport.Coordinator].
@@ -99,12 +99,11 @@ func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.
 	return certificate, nil
 }
 
-// A keyring is the set of public keys of a study's members. No two members may have a key in
-// common.
+// A keyring is the set of the members' public keys. No two members may share a key.
 type keyring map[string]bool
 
-// keysIn returns the three keys in a roster entry: of the identity, of TLS (as a pin, its hash),
-// and the one with which others encrypt for the member.
+// keysIn returns the three keys in a roster entry: the identity key, the pin (hash) of the TLS key,
+// and the key with which others encrypt for the member.
 func (keyring) keysIn(e roster.Entry) []string {
 	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
@@ -115,12 +114,12 @@ func (k keyring) add(e roster.Entry) {
 	}
 }
 
-// foreign reports whether a roster entry contains a key of another member.
+// foreign reports whether a roster entry has a key that belongs to another member.
 func (k keyring) foreign(e roster.Entry) bool {
 	return slices.ContainsFunc(k.keysIn(e), func(key string) bool { return k[key] })
 }
 
-// asClient runs do for a client that has joined, and returns errPeer for other callers.
+// asClient runs do for a client that has joined. For other callers, it returns errPeer.
 func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
 	if !s.knows(peer) {
 		return errPeer
@@ -135,7 +134,7 @@ func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch
 	})
 }
 
-// knows reports whether a peer is a client that joined this study.
+// knows reports whether a peer is a client that has joined this study.
 func (s *Study) knows(peer channel.Party) bool {
 	return peer.Study == s.hash && peer.Role == identity.Client && s.joined(peer.Name)
 }
@@ -171,8 +170,8 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
-	// The client may have sent its earlier consent again, signed with keys that have since been
-	// replaced.
+	// The client may have sent its earlier consent again, with a signature by keys that were
+	// replaced in the meantime.
 	if err != nil && c.approved && !c.left {
 		var kept map[string][]byte
 		if err := s.look(func(st store.Study) (err error) {
@@ -209,7 +208,8 @@ func (b *batch) approve(ctx context.Context, name identity.Name, c *client, enve
 	return nil
 }
 
-// leave records that a client has left. [batch.advance] aborts the study if too few remain.
+// leave records that a client has left. If too few clients remain, [batch.advance] aborts the
+// study.
 func (b *batch) leave(ctx context.Context, name identity.Name, c *client, envelope []byte, why string) error {
 	if c.left || b.state.over() {
 		return nil

@@ -43,8 +43,8 @@ func (f files) authority(h Hash) string { return filepath.Join(f.study(h), "auth
 func (f files) sealing(h Hash) string   { return filepath.Join(f.study(h), "sealing.key") }
 func (f files) gossip(h Hash) string    { return filepath.Join(f.study(h), "gossip.key") }
 
-// own contains the versions of the keys that a coordinator uses in all its studies, oldest first.
-// New studies use the newest.
+// own has all versions of the keys that a coordinator uses in its studies, oldest first. New
+// studies use the newest.
 type own struct {
 	files files
 
@@ -54,7 +54,7 @@ type own struct {
 }
 
 // loadKeys reads the keys that the coordinator uses in all its studies. If fresh is true, because
-// there is no study yet, it makes missing keys.
+// the coordinator has no study yet, loadKeys makes keys that are missing.
 func loadKeys(f files, fresh bool) (*own, error) {
 	o := &own{files: f}
 	var err error
@@ -65,7 +65,7 @@ func loadKeys(f files, fresh bool) (*own, error) {
 	return o, err
 }
 
-// versions loads all versions of a key. If there is none and fresh is true, it makes one.
+// versions loads all versions of a key. If there are none and fresh is true, it makes the first.
 func versions[K any](f files, path string, fresh bool, load, create func(*keyfile.Lock, string) (K, error)) (all []K, err error) {
 	paths, err := keyfile.Versions(path)
 	if err != nil {
@@ -92,8 +92,8 @@ func (o *own) newest() (*identity.Identity, *channel.Key) {
 	return o.identities[len(o.identities)-1], o.tls[len(o.tls)-1]
 }
 
-// privateKeys returns the private keys for a roster entry of the coordinator, or an error if one is
-// missing.
+// privateKeys returns the private keys that belong to a roster entry of the coordinator. If one is
+// missing, it returns an error.
 func (o *own) privateKeys(e roster.Entry) (who *identity.Identity, key *channel.Key, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,8 +134,8 @@ func next[K any](f files, path string, create func(*keyfile.Lock, string) (K, er
 	return create(f.lock, path)
 }
 
-// sealingOf returns the sealing key for a roster entry of the coordinator, and the path of its
-// file.
+// sealingOf returns the sealing key that belongs to a roster entry of the coordinator, and its file
+// path.
 func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, err error) {
 	paths, err := keyfile.Versions(f.sealing(h))
 	if err != nil {
@@ -153,7 +153,7 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 	return "", nil, fmt.Errorf("key file %s: %w: the key that opens answers under the present roster is missing; restore the file, or its newer version, from a backup", f.sealing(h), keyfile.ErrDamaged)
 }
 
-// destroySealing removes all versions of the key that decrypts answers, except the file kept.
+// destroySealing deletes all versions of the key that decrypts answers, except the file kept.
 func (f files) destroySealing(h Hash, kept string) error {
 	paths, err := keyfile.Versions(f.sealing(h))
 	for _, path := range paths {
@@ -164,7 +164,8 @@ func (f files) destroySealing(h Hash, kept string) error {
 	return err
 }
 
-// orCreate loads a key from a file, or makes one if the file does not exist and fresh is true.
+// orCreate loads a key from a file. If the file does not exist and fresh is true, it makes a new
+// key.
 func orCreate[K any](f files, path string, fresh bool, load, create func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); fresh && errors.Is(err, fs.ErrNotExist) {
 		return create(f.lock, path)

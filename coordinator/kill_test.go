@@ -16,12 +16,13 @@ import (
 
 var errKilled = errors.New("killed")
 
-// A guillotine simulates a kill of the coordinator. It makes a commit or a change of a file fail,
-// before or after the change has reached the disk. Unless once is true, all later changes fail too.
+// A guillotine simulates that the coordinator is killed. It makes one commit or file operation
+// fail, either before or after the change reaches the disk. Unless once is true, all later changes
+// fail as well.
 type guillotine struct {
-	at    int // number of the commit or change that fails; 0 for none
+	at    int // number of the commit or file operation that fails; 0 for none
 	after bool
-	once  bool // whether only this commit or change fails, and the coordinator continues
+	once  bool // whether only this one fails, and the coordinator continues
 	seen  int
 	fell  bool
 
@@ -45,8 +46,8 @@ func (g *guillotine) commit(commit func() error) error {
 	return errKilled
 }
 
-// All changes of files go through commit: create, append, write, sync, rename, remove, and sync of
-// a directory.
+// All changes to files go through commit: create, append, write, sync, rename, remove, and
+// directory syncs.
 
 func (g *guillotine) Create(path string) (durable.NewFile, error) {
 	return g.open(path, g.system.Create)
@@ -92,15 +93,14 @@ func (f blade) Write(b []byte) (n int, err error) {
 
 func (f blade) Sync() error { return f.g.commit(f.NewFile.Sync) }
 
-// unavailable reports whether err is the refusal of a coordinator whose write failed or that is
+// unavailable reports whether err is the refusal of a coordinator that failed to write or that is
 // being stopped.
 func unavailable(err error) bool {
 	var r *transport.Refusal
 	return errors.As(err, &r) && r.Reason == transport.Unavailable
 }
 
-// survive repeats do, and starts the coordinator again after each simulated kill, until do does not
-// fail any more.
+// survive repeats do until it succeeds. After each simulated kill, it starts the coordinator again.
 func (h *house) survive(g *guillotine, do func() error) {
 	h.t.Helper()
 	for {
@@ -118,7 +118,7 @@ func (h *house) survive(g *guillotine, do func() error) {
 	}
 }
 
-// playSurviving is play with simulated kills of the coordinator.
+// playSurviving is like play, but restarts the coordinator after simulated kills.
 func (h *house) playSurviving(g *guillotine, parties ...*party) {
 	h.t.Helper()
 	for moved := true; moved; {
@@ -133,7 +133,7 @@ func (h *house) playSurviving(g *guillotine, parties ...*party) {
 	}
 }
 
-// A playedStudy summarizes a run of a study.
+// A playedStudy is the result of a whole study, for comparison with other runs.
 type playedStudy struct {
 	transcript [32]byte // SHA-256 of the bodies of plans, outcomes and the result
 	commits    int
@@ -142,7 +142,7 @@ type playedStudy struct {
 
 var two = []identity.Name{"north", "south"}
 
-// playKilled runs a whole study and kills the coordinator at the commit that g determines.
+// playKilled runs a whole study and kills the coordinator at the commit that g specifies.
 func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int, long int64, g *guillotine) playedStudy {
 	at := g.at
 	g.at = 0 // commits before the first client joins do not count
@@ -159,11 +159,11 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 	h.playSurviving(g, parties...)
 	entries := parties[0].entries
 	sum := sha256.New()
-	for _, i := range entries[1 : len(entries)-1] { // without the roster, whose keys differ between runs
+	for _, i := range entries[1 : len(entries)-1] { // the roster is left out because its keys differ between runs
 		e, err := transcript.Claims(i.Envelope)
 		check(t, err)
-		if e.Kind.Plan() || e.Kind.Outcome() { // salts and signatures in the steps of secure aggregation differ between runs
-			sum.Write(parties[0].unsigned(e, i.Body)) // the signatures of clients differ between runs
+		if e.Kind.Plan() || e.Kind.Outcome() { // the other steps of secure aggregation are left out because their salts and signatures differ between runs
+			sum.Write(parties[0].unsigned(e, i.Body)) // the clients' signatures are left out because they differ between runs
 		}
 	}
 	status := h.mustStatus()
@@ -189,10 +189,10 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 	return out
 }
 
-// The coordinator is killed at every commit, before or after the commit reaches the disk. A
-// restarted coordinator must continue the round, and the transcript must be that of an undisturbed
-// run bit for bit. The same must hold if a commit fails, or seems to, and the coordinator keeps
-// running.
+// The test kills the coordinator at every commit, before or after the commit reaches the disk. The
+// restarted coordinator must continue the round, and the transcript must be the same as without a
+// kill, bit for bit. The same must hold if a commit fails, or only seems to fail, and the
+// coordinator keeps running.
 //
 //abuse:case A01 the transcript equals the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {
@@ -210,16 +210,16 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 		"sequential":  {planeText(noPrivacy, fmt.Sprintf("rounds = %d\nschedule = \"sequential\"", rounds), ""), rounds, 0, 1},
 		// Clients sign their releases.
 		"signed": {signedText(2), 2, 0, 0},
-		// The store keeps bodies, states and answers in files.
+		// The store keeps bodies, states and answers in separate files.
 		"in files": {planeText(clientPrivacy, "rounds = 2\nq = \"diagonal\"", ""), 2, 8, 1},
 	} {
 		t.Run(name, func(t *testing.T) { killedEverywhere(t, c.document, two, c.rounds, c.long, everyOther(c.turn)) })
 	}
 }
 
-// everyOther chooses failures after the commit has reached the disk if turn and the number of the
-// commit have an even sum, and before it otherwise. With FEDPVI_LONG it chooses both, and with
-// -short both at every eighth commit.
+// everyOther selects failures to simulate. By default, these alternate between after and before the
+// commit reaches the disk, and turn determines which comes first. With FEDPVI_LONG, everyOther
+// selects both at every commit, and with -short both at every eighth.
 func everyOther(turn int) func(at int, after bool) bool {
 	return func(at int, after bool) bool {
 		switch {
@@ -232,8 +232,8 @@ func everyOther(turn int) func(at int, after bool) bool {
 	}
 }
 
-// killedEverywhere kills the coordinator of a study at each commit that chosen selects, before or
-// after the commit reaches the disk. Values of more than long bytes are in files.
+// killedEverywhere kills a study's coordinator at each commit that chosen selects, before or after
+// the commit reaches the disk. Values of more than long bytes are kept in files.
 func killedEverywhere(t *testing.T, document []byte, names []identity.Name, rounds int, long int64, chosen func(at int, after bool) bool) {
 	var undisturbed playedStudy
 	t.Run("undisturbed", func(t *testing.T) {

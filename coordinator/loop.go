@@ -14,16 +14,15 @@ import (
 // maxBatch is the maximum number of commands in one transaction.
 const maxBatch = 256
 
-// A command is a function that the study's loop runs for a caller, which gets its error after the
-// batch is on disk. A command that fails must not have changed the state, unless it has called
-// [batch.undo].
+// A command is a function that the study's loop runs for a caller. The caller gets its error after
+// the batch is on disk. A command that fails must leave the state unchanged, or call [batch.undo].
 type command struct {
 	do   func(*batch) error
 	done chan error
 }
 
-// call has the study's loop run do, and returns its error. It also fails if the changes could not
-// be written, if ctx is done before the loop takes the command, or if the study stops.
+// call makes the study's loop run do, and returns the error. It also fails if the changes could not
+// be written, if ctx is done before the loop runs do, or if the study stops.
 func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	c := &command{do, make(chan error, 1)}
 	select {
@@ -46,7 +45,7 @@ func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	}
 }
 
-// run is the study's loop. No other goroutine changes the state.
+// run is the study's loop. Only this goroutine changes the state.
 func (s *Study) run(ctx context.Context) {
 	defer close(s.stopped)
 	timer := time.NewTimer(0)
@@ -66,7 +65,7 @@ func (s *Study) run(ctx context.Context) {
 	}
 }
 
-// gather returns the first command and the others that are waiting, at most maxBatch in total.
+// gather returns the first command and others that are already waiting, at most maxBatch in total.
 func (s *Study) gather(first *command) []*command {
 	commands := []*command{first}
 	for len(commands) < maxBatch {
@@ -81,7 +80,7 @@ func (s *Study) gather(first *command) []*command {
 }
 
 // carryOut runs the commands, begins and ends the rounds that are due, and writes all changes in
-// one transaction. If this fails, it reads the state from the store again.
+// one transaction. If the transaction fails, it reads the state from the store again.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
 		if s.restore(); s.broken {
@@ -114,7 +113,7 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer sends each command its own error if there is one, and otherwise err.
+// answer sends each command its own error or, if the command succeeded, err.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {
@@ -136,16 +135,16 @@ func (s *Study) commit(b *batch) error {
 	})
 }
 
-// restore reads the state from the store again. After a failure, the state in memory differs from
-// it.
+// restore reads the state from the store again, because after a failure the state in memory may be
+// different.
 func (s *Study) restore() {
 	if err := s.reload(); err != nil {
 		s.log.Error("the state cannot be read", "error", err)
 	}
 }
 
-// publish makes the new entries and the new state visible to callers, when the transaction is on
-// disk. Once the study is over, it also destroys the key that opens answers.
+// publish shows callers the new entries and the new state, once the transaction is on disk. If the
+// study is over, it also destroys the key that decrypts answers.
 func (s *Study) publish(b *batch) {
 	for _, i := range b.items {
 		s.cache.put(i.number, i.item)
@@ -164,11 +163,11 @@ func (s *Study) publish(b *batch) {
 	}
 }
 
-// retry is the time for which the loop waits after a failure.
+// retry is how long the loop waits after a failure.
 const retry = time.Second
 
-// untilNext returns how long the loop sleeps if no command arrives: until the next deadline, but at
-// most an hour, or retry after a failure.
+// untilNext returns how long the loop sleeps if no command arrives. It sleeps until the next
+// deadline, but for at most an hour. After a failure, it sleeps for the time retry.
 func (s *Study) untilNext() time.Duration {
 	if s.broken || s.failed {
 		return retry
@@ -181,19 +180,19 @@ func (s *Study) untilNext() time.Duration {
 	return max(next, 0)
 }
 
-// A batch contains the commands that the loop carries out in one transaction, and their changes.
+// A batch has the commands that the loop carries out in one transaction, and their changes.
 type batch struct {
 	study  *Study
 	state  *state
 	now    time.Time
 	writes []func(store.Study) error
 	items  []numbered // new entries of the transcript
-	after  []func()   // functions to call after the transaction is on the disk
-	// whether callers can see a change of the study apart from new entries
+	after  []func()   // functions to call once the transaction is on disk
+	// whether callers can see a change in the study other than new entries
 	shows     bool
 	lastEntry transcript.Entry // last entry that signEntry has appended
 	moved     bool             // whether the state of the study's algorithm has changed
-	// error of this machine, such as a failed write, after which the batch writes nothing
+	// failure of this machine, such as a failed write; the batch then writes nothing
 	failed error
 
 	receipts []transcript.Receipt // receipts of the answers that the batch accepts
@@ -205,7 +204,7 @@ type numbered struct {
 }
 
 // undo makes the whole batch fail with err, so that the state is read from the store again. A
-// command calls it after it has left an inconsistent state in memory.
+// command calls undo if it leaves an inconsistent state in memory.
 func (b *batch) undo(err error) error {
 	b.failed = errors.Join(b.failed, err)
 	return errStore
@@ -215,7 +214,7 @@ func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f
 
 func (b *batch) then(f func()) { b.after = append(b.after, f) }
 
-// signEntry signs the next entry of the transcript and appends it. write writes its body.
+// signEntry signs the next transcript entry and appends it. The function write writes the body.
 func (b *batch) signEntry(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
 	s, chain := b.study, &b.state.chain
 	body, err := s.hub.store.Prepare(s.hash, write)
@@ -236,7 +235,7 @@ func (b *batch) signEntry(kind transcript.Kind, ask uint64, model Hash, write fu
 	return nil
 }
 
-// append appends an entry to the transcript. chain is the chain after the entry.
+// append appends an entry to the transcript. chain is the chain with the entry.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
 	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})

@@ -21,16 +21,16 @@ import (
 	"fedpvi/transport"
 )
 
-// keyChanges records how the keys of a study's members have changed. The store keeps it as a note.
+// keyChanges records how the members' keys have changed. The store keeps it as a note.
 //
-// Before the study begins, new keys are valid at once. Later, they wait for the end of the open
-// rounds, and one entry of the transcript then makes the next version of the roster. A client's new
-// TLS key is valid as soon as the coordinator has accepted it. Revoked keys are invalid at once.
+// Before the study begins, new keys are valid at once. Later, they wait until the open rounds have
+// ended, and then one transcript entry makes the next version of the roster. A client's new TLS key
+// is valid as soon as the coordinator has accepted it. Revoked keys are invalid at once.
 type keyChanges struct {
 	Versions []uint64 `json:"versions,omitempty"` // numbers of the entries that changed the roster
-	// renewals of the coordinator's roster entry that are in force, oldest first
+	// the coordinator's own renewals that are in force, oldest first
 	Own [][]byte `json:"own,omitempty"`
-	// renewals that the next version of the roster will contain, keyed by party
+	// renewals that wait for the next version of the roster, keyed by party
 	Waiting map[identity.Name][]byte `json:"waiting,omitempty"`
 	Revoked map[identity.Name]string `json:"revoked,omitempty"` // reasons for the revocations, keyed by client
 	Made    map[identity.Name]int    `json:"made,omitempty"`    // number of renewals, keyed by client
@@ -43,7 +43,7 @@ const noteMembers = "members"
 // transcript longer, and with secure aggregation all clients exchange new keys.
 const maxRenewals = 16
 
-// readMembers reads the stored key changes of the study and finds the coordinator's own keys.
+// readMembers reads the key changes from the store and finds the coordinator's own keys.
 func (s *Study) readMembers(st *state, kept store.Study) error {
 	st.changes = keyChanges{Waiting: map[identity.Name][]byte{}, Revoked: map[identity.Name]string{}, Made: map[identity.Name]int{}}
 	if err := kept.Note(noteMembers, &st.changes); err != nil {
@@ -71,8 +71,8 @@ func (st *state) use(s *Study, own roster.Entry) (err error) {
 	return err
 }
 
-// readWaiting applies the stored key changes to the state: the new keys that wait for the next
-// version of the roster, and the revocations. A revoked client counts as having left.
+// readWaiting applies the stored key changes to the state: new keys that wait for the next version
+// of the roster, and revocations. A client whose keys were revoked counts as having left.
 func (s *Study) readWaiting(st *state) error {
 	for name, b := range st.changes.Waiting {
 		r, err := roster.ParseRenewal(b, s.hash)
@@ -112,8 +112,8 @@ func (b *batch) keepMembers() {
 	b.shows = true
 }
 
-// Renew implements [transport.Coordinator]. The caller needs no valid certificate: that of an
-// absent client may have expired.
+// Renew implements [transport.Coordinator]. The caller needs no valid certificate, because a
+// client's certificate may have expired while it was away.
 func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.RenewRequest) (out transport.Renewed, err error) {
 	defer func() { err = s.count("renew", err) }()
 	party, err := channel.RequestOf(r.Request)
@@ -137,7 +137,7 @@ func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.Renew
 	return out, err
 }
 
-// certify answers a request for a certificate, and accepts the new keys in it, if any.
+// certify replies to a certificate request, and accepts the new keys in it, if any.
 func (b *batch) certify(ctx context.Context, party channel.Party, c *client, r transport.RenewRequest) (out transport.Renewed, err error) {
 	s, st := b.study, b.state
 	entry, err := st.latest(s, party.Name, c)
@@ -178,8 +178,7 @@ func (b *batch) certify(ctx context.Context, party channel.Party, c *client, r t
 	return out, nil
 }
 
-// latest returns the newest accepted roster entry of a client, even if no version of the roster
-// contains it yet.
+// latest returns a client's newest accepted roster entry, even if it is not yet in the roster.
 func (st *state) latest(s *Study, name identity.Name, c *client) (roster.Entry, error) {
 	waiting := st.changes.Waiting[name]
 	if waiting == nil {
@@ -189,8 +188,8 @@ func (st *state) latest(s *Study, name identity.Name, c *client) (roster.Entry, 
 	return r.Entry, err
 }
 
-// renewable returns a refusal if the new keys of a client cannot be accepted, for example because
-// others are waiting or a key was in use before.
+// renewable returns a refusal if the coordinator cannot accept a client's new keys, for example
+// because other new keys are waiting or because one of them was used before.
 func (b *batch) renewable(name identity.Name, c *client, r roster.Renewal) error {
 	st := b.state
 	switch {
@@ -232,8 +231,8 @@ func (b *batch) renewed(ctx context.Context, party channel.Party, c *client, ren
 	})
 }
 
-// replace sets the roster entry of a client. A new identity before the study begins must consent
-// again, because the old one has signed the consent.
+// replace sets a client's roster entry. If the client changes its identity before the study begins,
+// it must consent again, because its consent was signed with the old identity.
 func (b *batch) replace(name identity.Name, c *client, entry roster.Entry) {
 	again := c.entry.Key != entry.Key && !b.state.begun()
 	c.former, c.entry, c.entryBytes = c.entry.Key.Fingerprint(), entry, entry.Bytes()
@@ -243,16 +242,15 @@ func (b *batch) replace(name identity.Name, c *client, entry roster.Entry) {
 	}
 }
 
-// consentAgain deletes the consent of a client, which sends a new one when it connects.
+// consentAgain deletes a client's consent. The client sends a new one when it connects.
 func (b *batch) consentAgain(name identity.Name, c *client) {
 	c.approved = false
 	b.write(func(kept store.Study) error { return kept.Delete(store.Approval, string(name)) })
 }
 
 // Rotate makes new keys for the coordinator in a study: the identity, the TLS key, the key that
-// decrypts answers, and the key of the authority. In a study that has begun, they are valid from
-// the next version of the roster. Before that, they are valid at once, and the clients must consent
-// again.
+// decrypts answers, and the authority's key. If the study has begun, they take effect with the next
+// version of the roster. Otherwise they take effect at once, and the clients must consent again.
 func (s *Study) Rotate(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -314,16 +312,16 @@ func (b *batch) rotate() error {
 	return nil
 }
 
-// own makes a new roster entry of the coordinator valid.
+// own makes a new roster entry for the coordinator take effect.
 func (b *batch) own(renewal []byte, entry roster.Entry) error {
 	b.state.changes.Own = append(slices.Clone(b.state.changes.Own), renewal)
 	return b.state.use(b.study, entry)
 }
 
-// Revoke makes the keys of a client invalid because they were stolen or lost. The coordinator no
-// longer accepts connections or messages with these keys. In a study that has begun, the client
-// counts as missing from now on, and the next version of the roster states the reason. Before that,
-// Revoke removes the client, which can then be invited again.
+// Revoke makes a client's keys invalid because they were stolen or lost. From then on, the
+// coordinator rejects connections and messages with these keys. If the study has begun, the client
+// counts as missing, and the next version of the roster gives the reason. Otherwise Revoke removes
+// the client, which can then be invited again.
 func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -363,7 +361,7 @@ func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) erro
 }
 
 // remove removes a client from a study that has not begun. It replaces the client's invitation with
-// an expired one, so that the study waits until the client is invited again.
+// an expired one, so that the study does not begin before the client is invited again.
 func (b *batch) remove(name identity.Name, c *client) error {
 	s, st := b.study, b.state
 	_, expired, err := s.hub.invite(s.hash, st.own, name, s.fixed.Addresses, b.now)
@@ -387,7 +385,7 @@ func (b *batch) remove(name identity.Name, c *client) error {
 	return nil
 }
 
-// due returns the new and revoked keys for the next version of the roster.
+// due returns the new and the revoked keys that go into the next version of the roster.
 func (st *state) due(s *Study) (roster.Change, error) {
 	var change roster.Change
 	for _, name := range slices.Sorted(maps.Keys(st.changes.Waiting)) {
@@ -405,9 +403,9 @@ func (st *state) due(s *Study) (roster.Change, error) {
 	return change, nil
 }
 
-// version signs the next version of the roster if there are new or revoked keys. While a plan is
-// open, wait is true instead, and the study must not send further plans. With secure aggregation,
-// the clients exchange new keys afterwards.
+// version signs the next version of the roster if there are new or revoked keys. If a plan is still
+// open, it returns wait = true instead, and the study must not send further plans. With secure
+// aggregation, the clients must then exchange new keys.
 func (b *batch) version() (wait bool, err error) {
 	s, st := b.study, b.state
 	change, err := st.due(s)
@@ -453,8 +451,8 @@ func (b *batch) version() (wait bool, err error) {
 	return false, b.pairAgain()
 }
 
-// reopen loads the key that decrypts answers under the coordinator's new roster entry, and destroys
-// the previous one once the transaction is on disk.
+// reopen loads the key that decrypts answers according to the coordinator's new roster entry. Once
+// the transaction is on disk, it destroys the previous key.
 func (b *batch) reopen() error {
 	s, st := b.study, b.state
 	path, key, err := s.hub.files.sealingOf(s.hash, st.own)
@@ -478,8 +476,8 @@ func (b *batch) reopen() error {
 	return nil
 }
 
-// pairAgain makes the clients of a study with secure aggregation exchange keys under the present
-// roster.
+// pairAgain makes the clients exchange keys under the present roster, in a study with secure
+// aggregation.
 func (b *batch) pairAgain() error {
 	s, st := b.study, b.state
 	before := st.secure

@@ -23,13 +23,13 @@ import (
 	"fedpvi/transport"
 )
 
-// A successor holds the keys of a party after a renewal.
+// A successor has the keys of a party after a renewal.
 type successor struct {
 	keys
 	renewal roster.Renewal
 }
 
-// succeed makes new keys for a party. The earlier identity signs them.
+// succeed makes new keys for a party and signs them with the earlier identity.
 func (p *party) succeed() *successor {
 	k := newKeys(p.house.t, p.peer)
 	return &successor{k, roster.Renew(p.identity, p.invited.Study, p.entry, k.entry)}
@@ -59,7 +59,7 @@ func (p *party) version(e transcript.Entry, chain transcript.Chain) error {
 	return nil
 }
 
-// rotate sends new keys of the party to the coordinator, the same if it is called again.
+// rotate sends the party's new keys to the coordinator. Further calls send the same keys.
 func (p *party) rotate(ctx context.Context) error {
 	if p.next == nil {
 		p.next = p.succeed()
@@ -68,8 +68,8 @@ func (p *party) rotate(ctx context.Context) error {
 	return err
 }
 
-// playRotated runs a study, and kills the coordinator at the point that g determines. After the
-// first plan, two clients and the coordinator get new keys, and the keys of one client are revoked.
+// playRotated runs a study and kills the coordinator at the point that g specifies. After the first
+// plan, two clients and the coordinator get new keys, and one client's keys are revoked.
 func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte, commits int, h *house, parties []*party) {
 	at := g.at
 	g.at = 0 // commits before the changes do not count
@@ -109,9 +109,9 @@ func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte,
 	return [32]byte(sum.Sum(nil)), g.seen, h, parties
 }
 
-// The roster changes while a study runs, and the coordinator is killed at every commit. The rounds
-// must be those of an undisturbed run bit for bit. The transcript must contain every version of the
-// roster, and the revoked client must be refused, even after a restart.
+// The roster changes while a study is running, and the test kills the coordinator at every commit.
+// The rounds must be the same as without a kill, bit for bit. The transcript must have every
+// version of the roster, and the coordinator must refuse the revoked client, even after a restart.
 //
 //abuse:case A01 new keys and revocations survive a kill at every commit, and the rounds are the same to the last bit
 //abuse:case P10 keys change between rounds, in a transcript that verify accepts
@@ -173,7 +173,7 @@ func checkRotated(t *testing.T, h *house, parties []*party) {
 	for i, p := range parties[:3] {
 		before, _ := first.Named(p.peer.Name)
 		want := before.Key.Fingerprint()
-		if i == 2 { // this party has kept its keys
+		if i == 2 { // this party still has its old keys
 			want = identity.Fingerprint{}
 		}
 		if got := h.study.st.clients[p.peer.Name].former; got != want {
@@ -203,7 +203,7 @@ func checkRotated(t *testing.T, h *house, parties []*party) {
 	}
 }
 
-// A virtual is a clock that tests move forward.
+// A virtual is a clock that a test moves forward.
 type virtual struct{ seconds atomic.Int64 }
 
 func newVirtual(now time.Time) *virtual {
@@ -235,9 +235,10 @@ func (p *party) renewed(t *testing.T, now time.Time) transport.Renewed {
 	return r
 }
 
-// Clients stay away for 91 days before the study begins, and twice for 400 days during it, so that
-// their certificates expire. They must be able to return, and the study must end with a result.
-// Repeated requests must be accepted, and those by another client or with its key refused.
+// The clients stay away for 91 days before the study begins, and twice for 400 days while it runs,
+// so that their certificates expire. They must be able to come back, and the study must end with a
+// result. The coordinator must accept repeated requests, and must refuse those that come from
+// another client or have its key.
 //
 //abuse:case A06 a renewed certificate needs the identity and the TLS key of the client: a request sent again gives nothing to others
 //abuse:case P10 a study lives longer than its certificates: clients come back after 91 and after 400 days
@@ -295,18 +296,18 @@ func TestClientsComeBackAfterTheirCertificates(t *testing.T) {
 	}
 }
 
-// Only the present identity of a client can introduce new keys. A thief with a stolen identity can
+// Only a client's present identity can introduce new keys. A thief who has stolen an identity can
 // do so at most once, and the client then notices the theft. The coordinator must accept neither
-// keys nor messages from a replaced identity.
+// keys nor messages from an identity that was replaced.
 //
 //abuse:case P10 an identity that was stolen before its rotation is worth nothing after it
 func TestStolenIdentityAfterRotation(t *testing.T) {
 	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 3", ""), two...)
 	north := parties[0]
-	thief := *north // the thief has the keys that north has before the rotation
+	thief := *north // the thief has the keys that north had before the rotation
 	once(t, parties...)
 	check(t, north.rotate(t.Context()))
-	check(t, north.rotate(t.Context())) // the same request may be sent again
+	check(t, north.rotate(t.Context())) // repeating the same request is allowed
 	refused := func(what string, r transport.RenewRequest) {
 		t.Helper()
 		if _, err := h.study.Renew(t.Context(), channel.Party{}, r); err == nil {
@@ -329,8 +330,8 @@ func TestStolenIdentityAfterRotation(t *testing.T) {
 	}
 }
 
-// A client gets new keys before the study begins, and another, whose invitation was stolen, is
-// removed. A new client with its name must be able to join, and the thief must not.
+// Before the study begins, one client gets new keys. Another, whose invitation was stolen, is
+// removed. A new client must be able to join under its name, and the thief must not.
 //
 //abuse:case P11 whoever joined with a stolen invitation is removed, and the invitation can be made again
 func TestMembersChangeBeforeTheBeginning(t *testing.T) {
@@ -392,9 +393,9 @@ func TestRevocationSurvivesARestart(t *testing.T) {
 	}
 }
 
-// A client repeats an answer whose reply was lost, after the plan was closed and the coordinator
-// and the client have new keys. The answer must be acknowledged as before. The coordinator's
-// earlier sealing key must have been destroyed.
+// A client repeats an answer because the reply was lost. In the meantime, the plan was closed, and
+// both the coordinator and the client got new keys. The coordinator must acknowledge the answer as
+// before, and must have destroyed its earlier sealing key.
 func TestAnswerIsRepeatedAfterNewKeys(t *testing.T) {
 	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 3", "min_clients = 3"), four...)
 	north := parties[0]

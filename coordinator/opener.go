@@ -8,12 +8,12 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// An opener decrypts answers, and limits how many decrypted answers are in memory at once.
+// An opener decrypts answers. It limits how many decrypted answers are in memory at once.
 type opener struct {
 	mu   sync.RWMutex
 	key  *seal.Key // nil before the study begins and after it is over
-	size int       // size in bytes of the decrypted and padded answer
-	// one value for each answer being decrypted; the capacity is the limit
+	size int       // size in bytes of a decrypted answer with its padding
+	// one value for each answer that is being decrypted; the capacity is the limit
 	tokens chan struct{}
 }
 
@@ -29,7 +29,7 @@ func (o *opener) use(key *seal.Key, size int) {
 	if o.tokens != nil {
 		return
 	}
-	chunk := min(max(1, size), maxPiece) // of a long answer only one chunk is in memory
+	chunk := min(max(1, size), maxPiece) // only one chunk of a long answer is in memory
 	o.size, o.tokens = size, make(chan struct{}, min(maxBatch, openingBytes/chunk))
 }
 
@@ -42,7 +42,7 @@ func (o *opener) forget() {
 	}
 }
 
-// sealed returns the size of an encrypted answer with the header h, or 0 if there is no key.
+// sealed returns the size of an encrypted answer whose header is h, or 0 if there is no key.
 func (o *opener) sealed(h signed.Header) uint64 {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -52,9 +52,9 @@ func (o *opener) sealed(h signed.Header) uint64 {
 	return uint64(seal.SealedSize(len(h.Bytes()), o.size))
 }
 
-// acquire waits until the caller may decrypt an answer, or returns errDestroyed if there is no key
-// any more. The caller must call release when the answer was accepted or refused; it may do so
-// twice.
+// acquire waits until the caller may decrypt an answer. If the key was destroyed, it returns
+// errDestroyed. The caller must call release once the answer is accepted or refused. It may call
+// release twice.
 func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	o.mu.RLock()
 	tokens := o.tokens

@@ -15,20 +15,21 @@ type Options struct {
 	Log    *slog.Logger     // nil to discard the messages
 	Events Events           // counts events; nil to count none
 	Audit  *audit.Log       // nil to discard the lines
-	// Trace, unless nil, is called before an answer is decrypted (name "open") and before the store
-	// is written (name "transaction"). The hub calls end afterwards, with "ok" or "failed".
+	// Trace, unless nil, is called before an answer is decrypted, with the name "open", and before
+	// the store is written, with the name "transaction". The hub calls end afterwards, with "ok" or
+	// "failed".
 	Trace func(name string) (end func(outcome string))
 	// RoundDeadline is the time after which a round ends without the clients that have not
 	// answered. The default is ten minutes.
 	RoundDeadline time.Duration
-	Unlock        keyfile.Unlock // opens the key files, if they are protected
+	Unlock        keyfile.Unlock // opens the key files if they are protected
 	Store         store.Options
 }
 
 const (
 	defaultDeadline = 10 * time.Minute
 	// A client counts as present for 1/presenceShare of the round deadline after its last call. A
-	// connected client calls again within this time.
+	// connected client calls more often than that.
 	presenceShare = 4
 	// openingBytes limits the total size of the decrypted answers in memory.
 	openingBytes = 8 << 20
@@ -53,7 +54,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// traced calls do and reports it to o.Trace.
+// traced calls do and reports the call to o.Trace.
 func (o Options) traced(name string, do func() error) error {
 	end := o.Trace(name)
 	err := do()
@@ -65,21 +66,21 @@ func (o Options) traced(name string, do func() error) error {
 	return nil
 }
 
-// Events counts events for metrics. The arguments do not depend on the contents of messages.
+// Events counts events for metrics. Its arguments do not depend on the contents of messages.
 type Events interface {
 	Began()                 // a study began
 	Ended()                 // a study ended with a posterior
 	Aborted()               // a study was aborted
 	Opened()                // a plan was published
 	Verdict(verdict string) // a round ended with the verdict accepted, rejected or void
-	// Influence reports the norm of a client's answer, divided by the median norm of the other
-	// answers. It is called only if everybody may read the answers.
+	// Influence reports a client's influence: the norm of its answer divided by the median norm of
+	// the other answers. It is called only if everybody may read the answers.
 	Influence(client string, norm float64)
-	Closed(whole bool)           // a round was closed; whole means with the answers of all clients
+	Closed(whole bool)           // a round was closed; whole tells whether all clients had answered
 	Took()                       // an answer was accepted
 	Refused(method, why string)  // a call was refused
-	Stored(batch int, ok bool)   // a transaction with the given number of commands was committed or failed
-	Waiting(study string, n int) // a study waits for the given number of clients
+	Stored(batch int, ok bool)   // a transaction of batch commands was committed (ok) or failed
+	Waiting(study string, n int) // a study is waiting for n clients
 }
 
 type nothing struct{}

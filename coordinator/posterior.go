@@ -44,7 +44,8 @@ func (s *Study) Posterior(ctx context.Context) (*session.Posterior, error) {
 	return session.Describe(s.document, &r)
 }
 
-// Playable returns an error if the coordinator cannot run the study for any set of clients.
+// Playable returns an error if there is no set of clients for which the coordinator could run the
+// study.
 func Playable(st *study.Study) error {
 	_, err := largestBody(st)
 	return err

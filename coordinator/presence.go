@@ -7,8 +7,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A presence knows which clients are calling or have called recently. A round begins only if enough
-// clients are present.
+// A presence knows which clients are calling now or have called recently. A round begins only if
+// enough clients are present.
 type presence struct {
 	now    func() time.Time
 	window time.Duration
@@ -23,7 +23,7 @@ type sighting struct {
 	calls int // number of calls in progress
 }
 
-// begin records the beginning of a client's call. The caller must call end when it ends.
+// begin records that a client's call begins. The caller must call end when the call ends.
 func (p *presence) begin(name identity.Name) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +52,8 @@ func (p *presence) here(s *sighting) bool {
 	return s.calls > 0 || !s.last.IsZero() && p.now().Sub(s.last) <= p.window
 }
 
-// present reports whether a client is present: during its calls, and for p.window afterwards.
+// present reports whether a client is present. It is present while it is calling, and for the time
+// p.window afterwards.
 func (p *presence) present(name identity.Name) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,8 +61,8 @@ func (p *presence) present(name identity.Name) bool {
 	return s != nil && p.here(s)
 }
 
-// last returns the time when the client's last call ended: now if a call is running, and zero if
-// the client has never called.
+// last returns the time when the client's last call ended. It returns now if a call is in progress,
+// and zero if the client has never called.
 func (p *presence) last(name identity.Name) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

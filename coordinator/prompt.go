@@ -9,17 +9,17 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A prompt is an answer whose body arrived together with its offer. The goroutine of the client's
-// call decrypts it, so that many answers are decrypted concurrently, even while the disk is busy.
-// The study's loop then adds it to the sum.
+// A prompt is an answer whose body came with its offer. The goroutine of the client's call decrypts
+// it, so that many answers can be decrypted in parallel, even while the disk is busy. The study's
+// loop then adds it to the sum.
 type prompt struct {
 	written
 	envelope []byte
-	model    Hash // hash of the λ in the plan that the client answers
+	model    Hash // model hash of the plan that the client answers
 }
 
-// prompt returns an answer whose body arrived with its envelope. It returns nil if the plan is not
-// open, or the size or the signature is wrong. The loop then replies to the envelope with the
+// prompt returns an answer whose body came with its envelope. It returns nil if the plan is not
+// open, or if the size or the signature is wrong. The loop will then refuse the envelope with the
 // reason.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()
@@ -36,8 +36,8 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 	return &prompt{written{key: key, release: r, whole: whole}, envelope, model}
 }
 
-// takePrompt decrypts an answer and passes it to the loop. It returns the number of bytes of the
-// body that the coordinator now has.
+// takePrompt decrypts an answer and passes it to the loop. It returns how many bytes of the body
+// the coordinator now has.
 func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
 	release, err := s.opener.acquire(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 	}
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
 		defer release()                 // another answer can be decrypted while this answer is written to disk
-		var checked *transcript.Release // the envelope was verified for the λ of the plan that was open then
+		var checked *transcript.Release // verified against the model hash of the plan that was open at that time
 		if q := b.state.open[p.key.Ask]; q != nil && q.model == p.model {
 			checked = &p.release
 		}

@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// An offer with the whole body is accepted at once, and stored like an answer that arrived in
-// pieces.
+// The client offers an answer with its whole body. The coordinator must accept it at once, and
+// store it like an answer that came in pieces.
 func TestAnswerWithOffer(t *testing.T) {
 	s := newStand(t)
 	for range 2 {
@@ -24,8 +24,8 @@ func TestAnswerWithOffer(t *testing.T) {
 	}
 }
 
-// After a piece and an offer with the whole body, the client must be told to continue after the
-// piece.
+// The client sends one piece, and then an offer with the whole body. The coordinator must tell it
+// to continue after the piece.
 func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
@@ -42,7 +42,8 @@ func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	}
 }
 
-// The coordinator stores neither a changed nor a shortened body, and then accepts the right one.
+// The coordinator must not store a body that was changed or shortened, and must accept the right
+// one afterwards.
 func TestChangedAnswerWithOfferIsRefused(t *testing.T) {
 	s := newStand(t)
 	before := s.content()

@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// All key files must be protected, and the coordinator must not start without the passphrase.
+// All key files must stay protected, and the coordinator must not start without the passphrase.
 func TestNewKeysStayProtected(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	with := keyfile.Unlock{File: filepath.Join(t.TempDir(), "unlock")}

@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// If the releases of a round are too long for the outcome, the coordinator keeps each in a file.
-// Other clients request it by its hash, which the client has signed.
+// If a round's releases are too long for the outcome, the coordinator keeps each in a file. Other
+// clients request a release by its hash, which its client has signed.
 
 func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
 	var found *store.Value
@@ -31,8 +31,7 @@ func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
 	return s.file(found), nil
 }
 
-// writeReleases writes to a bundle the releases of a plan that clients fetch one by one, if there
-// are any.
+// writeReleases writes a plan's releases to a bundle if clients fetch them one by one.
 func (s *Study) writeReleases(out *bundle.Writer, kept store.Study, ask uint64) error {
 	return kept.Published(ask, func(v *store.Value) error {
 		n, err := io.Copy(out.Release(v.Size), io.NewSectionReader(s.file(v), 0, v.Size))

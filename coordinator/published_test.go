@@ -19,14 +19,14 @@ import (
 	"fedpvi/transport"
 )
 
-// lowerPublished makes the releases of every study too long for outcomes until the test has ended.
+// lowerPublished makes the releases of every study too long for an outcome until the test ends.
 func lowerPublished(t *testing.T) {
 	most := phase.MaxPublished
 	phase.MaxPublished = 1
 	t.Cleanup(func() { phase.MaxPublished = most })
 }
 
-// The bundle must be complete after each kill, although clients fetch the releases.
+// Although clients fetch the releases, the bundle must be complete after each kill.
 //
 //abuse:case A01 releases that clients fetch are kept before their answers are accepted
 func TestFetchedKilledAtEveryTransaction(t *testing.T) {
@@ -34,7 +34,7 @@ func TestFetchedKilledAtEveryTransaction(t *testing.T) {
 	killedEverywhere(t, signedText(1), two, 1, 0, everyOther(1))
 }
 
-// releasesOf fetches all releases of the first plan as client p does, and returns them by client.
+// releasesOf fetches all releases of the first plan as the client p, and returns them by client.
 func releasesOf(t *testing.T, h *house, p *party) map[identity.Name][]byte {
 	t.Helper()
 	all := map[identity.Name][]byte{}
@@ -57,9 +57,9 @@ func releasesOf(t *testing.T, h *house, p *party) map[identity.Name][]byte {
 	return all
 }
 
-// Only clients of the study may fetch releases. Verify must refuse a bundle in which a release was
-// changed, shortened, moved or left out. Without the file of a release, the coordinator must not
-// start.
+// Only the study's clients may fetch releases. Verify must refuse a bundle in which a release was
+// changed, shortened, moved or left out. If the file of a release is missing, the coordinator must
+// not start.
 //
 //abuse:case P02 a release is delivered to the clients of its study alone, by the hash that its client has signed
 //abuse:case A21 a fetched release in a bundle that was changed, exchanged or left out: refused, with the plan and the client
@@ -145,11 +145,12 @@ func TestFetchedReleases(t *testing.T) {
 	}
 }
 
-// A study that began with an earlier version of the program must continue by its rules: if the
-// releases are too long, outcomes contain only the sum, and clients do not fetch releases.
+// If a study began under an earlier version of the program, it must keep the rules of that version:
+// when the releases are too long, the outcomes have only the sum, and clients do not fetch
+// releases.
 func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
 	h, parties := founded(t, Options{}, signedText(1), two...)
-	admit(t, parties...) // the limit is not yet lowered, so the first entry is one that an earlier program would write
+	admit(t, parties...) // the limit is still the usual one, so the first entry is the same as that of an earlier program
 	lowerPublished(t)
 	play(t, parties...)
 	report, err := verified(t, h)
@@ -158,8 +159,8 @@ func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
 	}
 }
 
-// The coordinator removes the releases of a void round, and those for a plan that is open when the
-// study is aborted.
+// The coordinator must remove the releases of a void round. If the study is aborted, it must remove
+// those of the open plan.
 func TestReleasesThatNobodyFetches(t *testing.T) {
 	lowerPublished(t)
 	h, parties := begun(t, Options{}, signedText(2), two...)

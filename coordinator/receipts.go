@@ -9,11 +9,11 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// Receipts can be computed from the envelopes on disk. Only those of the current batch are kept in
-// memory.
+// The receipts can be computed from the envelopes on disk, so only those of the current batch are
+// in memory.
 
-// receipt reports whether the answer with the key k was accepted, and returns the hash of its
-// envelope.
+// receipt reports whether the answer with the key k was accepted. If so, it also returns the hash
+// of the envelope.
 func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	if q := b.state.open[k.Ask]; q != nil {
 		envelope, found := q.taken[identity.Name(k.Client)]
@@ -27,7 +27,7 @@ func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	return b.stored(k)
 }
 
-// stored is like receipt for all messages in the store.
+// stored is like receipt, but looks for any message in the store.
 func (b *batch) stored(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	err = b.study.look(func(kept store.Study) error {
 		if envelope := kept.Release(k); envelope != nil {

@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The coordinator finds the receipt of an answer while the round is open, in the transaction that
-// ends it, and later.
+// The coordinator must find an answer's receipt while the round is open, in the transaction that
+// ends the round, and later.
 func TestReceiptsAreFound(t *testing.T) {
 	s := newStand(t)
 	key := store.ReleaseKey{Ask: 1, Client: "north"}
@@ -57,7 +57,7 @@ func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	}
 }
 
-// reachable returns the total length of all maps, slices, arrays and strings that can be reached
+// reachable returns the total length of all maps, slices, arrays and strings that are reachable
 // from v.
 func reachable(v any) (n int) {
 	walk(reflect.ValueOf(v), map[place]bool{}, func(v reflect.Value) bool {

@@ -16,15 +16,15 @@ import (
 	"fedpvi/transport"
 )
 
-// Limits for the size of a piece of a body, in bytes. Every piece costs a transaction and a key of
-// the store, so only the last one may be smaller than minPiece.
+// Limits on the size of a body's pieces, in bytes. Each piece costs a transaction and a key in the
+// store, so only the last piece may be smaller than minPiece.
 const (
 	maxPiece = 1 << 20
 	minPiece = 512
 )
 
-// Offer implements [transport.Coordinator]. With secure aggregation, it also receives other
-// messages.
+// Offer implements [transport.Coordinator]. With secure aggregation, it also accepts the other
+// kinds of messages.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -50,8 +50,8 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, err
 }
 
-// whole returns the client's answer if its body is complete but not accepted yet, and nil
-// otherwise. This happens if the coordinator was stopped in between.
+// whole returns the client's answer if the whole body has arrived but the answer is not accepted
+// yet. This happens if the coordinator was stopped in between. Otherwise whole returns nil.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.question(ask)
 	if q == nil || q.offers[name] == nil {
@@ -64,8 +64,8 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	return &written{key: o.key, release: o.release, offer: o, value: o.value}
 }
 
-// offer records the envelope of an answer, and returns the number of bytes of the body that have
-// arrived. checked is the content of the envelope, or nil if it is not verified yet.
+// offer records the envelope of an answer, and returns how many bytes of the body have arrived.
+// checked is the verified content of the envelope, or nil if it has not been verified.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -81,7 +81,7 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 		if err != nil {
 			return 0, err
 		}
-		// The envelope was verified before, perhaps under an earlier version of the roster.
+		// The envelope was verified earlier, perhaps under an older version of the roster.
 		return int64(seal.SealedSize(len(h.Bytes()), st.server.MaxRelease())), nil
 	}
 	q := st.open[ask]
@@ -124,8 +124,8 @@ func (q *question) missing(name identity.Name) bool {
 	return asked && !taken
 }
 
-// contradiction handles a second, different envelope from a client for the same plan, and keeps it
-// as evidence if the client has signed it.
+// contradiction handles a second envelope from a client that differs from its first one for the
+// same plan. If the client has signed it, the coordinator keeps it as evidence.
 func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
 	h, err := signed.Claims(envelope)
 	if err == nil {
@@ -167,25 +167,26 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 	return s.finish(ctx, peer, w)
 }
 
-// A written is an answer with a complete body.
+// A written is an answer whose whole body has arrived.
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
 	whole   []byte // body that arrived in one message and is not in the store, or nil
-	// offer with the body in the store, or nil; forgotten when the body is removed
+	// offer that collected the body; nil for a prompt, and after the body is removed
 	offer *offer
 	value *store.Value // body in a file of the store, or nil
 }
 
-// piece stores a piece of a body. It returns the answer once the body is complete, and nil before.
+// piece stores a piece of a body. Once the body is complete, it returns the answer, and before that
+// nil.
 func (b *batch) piece(name identity.Name, envelope Hash, offset int64, piece []byte) (*written, error) {
 	_, o := b.state.offered(name, envelope)
 	if o == nil {
 		if b.state.took(name, envelope) {
 			return nil, nil
 		}
-		// The plan has an outcome, or a write failed and the offer was lost. The client now sends
-		// the envelope again, and the reply states the reason.
+		// Either the plan has an outcome, or a write failed and the offer was lost. The client now
+		// sends the envelope again, and gets the reason in reply.
 		return nil, refuse(transport.Unavailable, "the coordinator does not expect a release with this envelope: offer it again")
 	}
 	key := o.key
@@ -200,13 +201,13 @@ func (b *batch) piece(name identity.Name, envelope Hash, offset int64, piece []b
 	case end <= o.have && o.have == size:
 		return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 	case end <= o.have:
-		return nil, nil // all bytes of this piece have already arrived in another call
+		return nil, nil // another call has already delivered all bytes of this piece
 	case offset > o.have:
 		return nil, refuse(transport.Unavailable, "the piece begins at byte %d, but byte %d is next: offer the release again", offset, o.have)
 	case end-o.have < minPiece && end < size:
 		return nil, refuse(transport.Unavailable, "the piece has %d new bytes: only the last may have fewer than %d", end-o.have, minPiece)
 	}
-	piece, offset = piece[o.have-offset:], o.have // skip the bytes that have already arrived in another call
+	piece, offset = piece[o.have-offset:], o.have // skip the bytes that another call has already delivered
 	if !o.stored {
 		b.write(func(st store.Study) error { return st.PutOffer(key, o.envelope) })
 	}
@@ -221,12 +222,12 @@ func (b *batch) piece(name identity.Name, envelope Hash, offset int64, piece []b
 	return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 }
 
-// keepPiece stores the next piece of a body, in a file if the body is long. The file is lost if the
-// coordinator stops before it is complete, and the client must send the body again.
+// keepPiece stores the next piece of a body, in a file if the body is long. If the coordinator
+// stops before the file is complete, the file is lost, and the client must send the body again.
 func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
 	// earlier versions of the program kept the first pieces in the database
 	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 {
-		// the caller does not change the piece before this write is on disk
+		// the caller leaves the piece unchanged until this write is on disk
 		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) })
 		return nil
 	}
@@ -251,8 +252,8 @@ func (s *Study) discard(o *offer) {
 	}
 }
 
-// offered returns the client's offer with the given envelope and its plan, which is 0 for keys of
-// the secure sums. If there is none, it returns 0 and nil.
+// offered returns the client's offer that has the given envelope, and the number of its plan. The
+// number is 0 for the keys of secure sums. If there is no such offer, it returns 0 and nil.
 func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	for ask, q := range st.open {
 		if o := q.offers[name]; o != nil && o.release.Hash == envelope {
@@ -267,13 +268,13 @@ func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	return 0, nil
 }
 
-// took reports whether the given envelope belongs to the client's last accepted answer.
+// took reports whether the client's last accepted answer has the given envelope.
 func (st *state) took(name identity.Name, envelope Hash) bool {
 	c := st.clients[name]
 	return c != nil && c.last != nil && transcript.BodyOf(c.last).Hash == envelope
 }
 
-// finish checks and decrypts a complete answer. It accepts the answer or drops its body.
+// finish checks and decrypts a complete answer. It then accepts the answer or drops its body.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
 	release, err := s.opener.acquire(ctx)
 	if err != nil {
@@ -286,7 +287,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // the plan may have received its outcome, and the body been removed; this is no error
+		case unread != nil: // not an error: the plan may have got its outcome, and the body been removed
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}
@@ -297,7 +298,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 }
 
 // drop removes the body of an answer that cannot be accepted, but keeps the envelope. It returns
-// fault, the refusal.
+// the refusal fault.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -317,8 +318,8 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 }
 
 // awaits reports whether the plan still waits for an answer that was checked. It returns false if
-// another call has accepted the answer, and a refusal if the plan no longer waits for this client
-// or the stored bytes were removed.
+// another call has accepted the answer. It returns a refusal if the plan no longer waits for this
+// client, or if the stored bytes were removed.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err
@@ -336,8 +337,8 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 	return true, nil
 }
 
-// take adds an answer to the sum and stores it. If it is the last one, take signs the outcome. An
-// invalid answer is dropped.
+// take adds an answer to the sum and stores it. After the last answer, it signs the outcome. If an
+// answer is invalid, take drops it.
 func (b *batch) take(name identity.Name, c *client, w *written, p payload) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {
@@ -379,7 +380,7 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 	return nil
 }
 
-// record records and stores an accepted message. An answer to a plan gets a receipt.
+// record records and stores an accepted message. If it is an answer to a plan, it gets a receipt.
 func (b *batch) record(name identity.Name, c *client, w *written) (err error) {
 	value := w.value
 	if w.whole != nil {
@@ -416,8 +417,8 @@ func (b *batch) record(name identity.Name, c *client, w *written) (err error) {
 	return nil
 }
 
-// published writes a release to a file, or returns nil if the plan's releases are not fetched one
-// by one.
+// published writes a release to a file. If clients do not fetch the plan's releases one by one, it
+// returns nil.
 func (b *batch) published(k store.ReleaseKey, release []byte) (*store.Value, error) {
 	s, st, ask := b.study, b.state, int(k.Ask)
 	if !st.chain.Fetches() || !st.server.Fetched(ask) {
@@ -426,9 +427,9 @@ func (b *batch) published(k store.ReleaseKey, release []byte) (*store.Value, err
 	return s.hub.store.PrepareFile(s.hash, func(w io.Writer) error { return st.server.WriteRelease(w, ask, release) })
 }
 
-// committed returns a refusal if a release differs from the hash that the client has signed, in a
-// study with commitments. Otherwise one client could cause an outcome whose signatures do not match
-// its releases.
+// committed returns a refusal if a release does not have the hash that the client has signed, in a
+// study with commitments. Otherwise one client could cause an outcome with signatures that do not
+// match its releases.
 func (b *batch) committed(r transcript.Release, release []byte) error {
 	if !b.state.chain.Commits() {
 		return nil

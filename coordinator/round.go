@@ -18,8 +18,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// advance does everything that is due: it begins the study, ends and begins rounds, and ends or
-// aborts the study. An error is one of this machine, such as a failed write.
+// advance does everything that is due: it begins the study, begins and ends rounds, and ends or
+// aborts the study. It returns an error if this machine fails, for example to write.
 func (b *batch) advance() error {
 	st := b.state
 	if !st.begun() && !st.over() && b.complete() {
@@ -48,7 +48,7 @@ func (b *batch) complete() bool {
 }
 
 // begin fixes the roster and signs the first entry. If the study cannot run with the clients that
-// have consented, begin records the reason, and the study waits for more clients.
+// have consented, begin records the reason, and waits for more clients.
 func (b *batch) begin() error {
 	s, st := b.study, b.state
 	names := st.members()
@@ -104,8 +104,8 @@ func (b *batch) block(names []identity.Name, why error) {
 	b.then(func() { b.study.log.Warn("the study cannot begin", "clients", len(names), "reason", why) })
 }
 
-// loadOpener reads the key that decrypts answers, which secure aggregation does not have, and
-// destroys earlier ones.
+// loadOpener reads the key that decrypts answers, and destroys earlier ones. With secure
+// aggregation there is no such key.
 func (s *Study) loadOpener(st *state, server *session.Server) error {
 	if s.secure() {
 		return nil
@@ -116,7 +116,7 @@ func (s *Study) loadOpener(st *state, server *session.Server) error {
 	}
 	s.opener.use(key, server.MaxRelease())
 	if _, waits := st.changes.Waiting[s.name()]; waits {
-		return nil // the present key is newer: it belongs to a later version of the roster
+		return nil // the key in use is newer, because it belongs to a later version of the roster
 	}
 	return s.hub.files.destroySealing(s.hash, path)
 }
@@ -129,7 +129,7 @@ func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error)
 	return roster.New(s.hash, entries)
 }
 
-// play ends and begins rounds until the study is over or must wait.
+// play begins and ends rounds until the study is over or must wait.
 func (b *batch) play() error {
 	st := b.state
 	staying, least := len(st.staying()), b.study.fewest(st)
@@ -162,8 +162,8 @@ func (b *batch) play() error {
 	return nil
 }
 
-// hold stops a study after too many rejected rounds in a row. The study waits for an order of the
-// operator if it can do without one of its clients, and is aborted otherwise.
+// hold stops a study after too many rejected rounds in a row. If the study can do without one of
+// its clients, it waits for an order from the operator. Otherwise it is aborted.
 func (b *batch) hold(why string) error {
 	if b.study.excludable(b.state) != nil {
 		return b.abort(b.study.name(), why)
@@ -176,8 +176,8 @@ func (b *batch) hold(why string) error {
 	return nil
 }
 
-// fewest returns U_min, the minimum number of answers of a round: min_clients in the study document
-// or, without it, all members.
+// fewest returns U_min, the minimum number of answers in a round. This is min_clients in the study
+// document. If that is not set, all members must answer.
 func (s *Study) fewest(st *state) int {
 	if n := s.document.Federation.MinClients; n > 0 {
 		return n
@@ -185,7 +185,7 @@ func (s *Study) fewest(st *state) int {
 	return len(st.members())
 }
 
-// closeIfDue ends a round if its deadline has passed or no further answers can arrive.
+// closeIfDue ends a round if its deadline has passed or if no more answers can arrive.
 func (b *batch) closeIfDue(ask uint64) error {
 	if b.state.secure != nil {
 		return b.stepIfDue(ask)
@@ -210,7 +210,7 @@ func (b *batch) closeIfDue(ask uint64) error {
 	return b.close(outcome)
 }
 
-// close ends a plan: it signs the outcome and removes the bodies of the answers.
+// close ends a plan. It signs the outcome and removes the bodies of the answers.
 func (b *batch) close(outcome *session.Entry) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Plan)
 	q := st.open[ask]
@@ -226,7 +226,7 @@ func (b *batch) close(outcome *session.Entry) error {
 		return err
 	}
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
-		debug.FreeOSMemory() // free the memory of this plan's sum and outcome before the next plan is computed
+		debug.FreeOSMemory() // free the memory of this plan's sum and outcome before computing the next plan
 	}
 	b.write(func(kept store.Study) error {
 		err := kept.CloseAsk(ask)
@@ -251,9 +251,9 @@ func (b *batch) close(outcome *session.Entry) error {
 	return nil
 }
 
-// answered returns the body of an outcome for the transcript. With commitments, the envelopes of
-// the answers in the sum follow it. fetched is true if clients fetch the releases in these answers
-// one by one.
+// answered returns the outcome's body as it stands in the transcript. With commitments, the
+// envelopes of the answers in the sum come after it. fetched tells whether clients fetch the
+// releases in these answers one by one.
 func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fetched bool, err error) {
 	if !st.chain.Commits() {
 		return outcome.Body, false, nil
@@ -269,8 +269,8 @@ func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fet
 	return a.Bytes(), counted.Fetched(), nil
 }
 
-// discard forgets the answers that were not accepted, and returns a function that removes their
-// files. Later pieces are refused, so that the client must offer the answer again.
+// discard forgets all answers that were not accepted. It returns a function that removes their
+// files. Later pieces are refused, so that the clients must offer these answers again.
 func (q *question) discard(s *Study) func() {
 	offers := q.offers
 	q.offers = map[identity.Name]*offer{}
@@ -281,7 +281,7 @@ func (q *question) discard(s *Study) func() {
 	}
 }
 
-// open signs the next plan if one is due and enough clients are present.
+// open signs the next plan if it is due and enough clients are present.
 func (b *batch) open() (opened bool, err error) {
 	s, st := b.study, b.state
 	if !b.quorum() {
@@ -310,8 +310,8 @@ func (b *batch) open() (opened bool, err error) {
 	return true, nil
 }
 
-// quorum reports whether enough clients are present for a round. With fewer answers, the round
-// would be void. With secure aggregation, enough clients must also have sent their keys.
+// quorum reports whether enough clients are present for a round that is not void. With secure
+// aggregation, enough clients must also have sent their keys.
 func (b *batch) quorum() bool {
 	present := 0
 	for _, name := range b.state.staying() {
@@ -325,7 +325,7 @@ func (b *batch) quorum() bool {
 	return present >= max(1, b.state.server.Fewest())
 }
 
-// end signs the last entry of the transcript: the posterior and the receipts of all answers.
+// end signs the last entry of the transcript. It has the posterior and the receipts of all answers.
 func (b *batch) end() error {
 	s, st := b.study, b.state
 	var size counter
@@ -359,13 +359,13 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fail logs err and aborts the study, which cannot continue after this error.
+// fail logs err and aborts the study, which cannot continue.
 func (b *batch) fail(err error) error {
 	b.study.log.Error("the study cannot continue and is aborted", "error", err)
 	return b.abort(b.study.name(), "the coordinator cannot continue this study; its log has the reason")
 }
 
-// abort ends the study for all clients before its last plan. party is the one that aborts it.
+// abort ends the study early, for all clients. party is the one that aborts it.
 func (b *batch) abort(party identity.Name, why string) error {
 	s, st := b.study, b.state
 	if _, err := transcript.Reason(why); err != nil {
@@ -394,8 +394,9 @@ func (b *batch) abort(party identity.Name, why string) error {
 	return nil
 }
 
-// keepStage stores the state machine of the study if this batch has changed it. Answers to open
-// plans do not count: a restarted coordinator adds them again.
+// keepStage stores the study's state machine if this batch has changed it. New answers to a plan
+// that is still open are not a reason to store it: after a restart, the coordinator reads them from
+// the store and computes their sum again.
 func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
@@ -414,7 +415,8 @@ func (b *batch) keepStage() error {
 
 func (s *Study) name() identity.Name { return identity.Name(s.fixed.Name) }
 
-// refusedBy reports whether err is a refusal of the study's state machine, and returns its reason.
+// refusedBy reports whether err is a refusal by the study's state machine. If so, it returns the
+// reason.
 func refusedBy(err error) (reason string, ok bool) {
 	var r *pvi.Refused
 	if errors.As(err, &r) {

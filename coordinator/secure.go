@@ -15,32 +15,32 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// With secure aggregation a plan has six steps (see package sums): deals, cut, confirmations,
-// certificate, shares, opening. The entry of a step is signed in the transaction that stores its
-// last message. Every step has its own deadline. A coordinator that restarts reads the entries and
-// messages of the open plan again.
+// With secure aggregation, a plan has six steps (see package sums): deals, cut, confirmations,
+// certificate, shares, opening. The entry that ends a step is signed in the transaction that stores
+// the step's last message. Each step has its own deadline. After a restart, the coordinator reads
+// the entries and messages of the open plan again.
 
-// A secure is the coordinator's state of secure aggregation in one study: the clients' keys, the
-// sum of the open plan, and the complaints about dealers.
+// A secure is a coordinator's state of secure aggregation in one study. It has the clients' keys,
+// the sum of the open plan, and the complaints about dealers.
 type secure struct {
 	federation *sums.Federation
 	machine    *sums.Coordinator
-	keying     *question // offers of keys
+	keying     *question // offers that collect the clients' keys
 	columns    *columns  // access to the deals of the open plan; nil before the cut
 
-	// complaints has the clients that complained about a dealer of the open plan, by the dealer's
-	// place. A client complains if it cannot decrypt its column of the deal, because it then cannot
-	// confirm the cut. Complaints are neither signed nor stored. They only keep dealers out of
-	// later cuts.
+	// complaints has the clients that complained about a dealer of the open plan, keyed by the
+	// dealer's place. A client complains if it cannot decrypt its column of a deal, because it then
+	// cannot confirm the cut. Complaints are not signed or stored. Their only effect is to keep
+	// dealers out of later cuts.
 	complaints map[int]map[identity.Name]bool
-	// places of dealers whose deals made a plan void, which later cuts leave out
+	// places of dealers whose deals made a plan void; later cuts leave them out
 	leftOut map[int]bool
 }
 
 func (s *Study) secure() bool { return s.document.Federation.Aggregation == study.Secure }
 
-// newSecure returns the state of the secure sums under the present roster, before the first plan,
-// or nil if the study has no secure aggregation.
+// newSecure returns the initial state of secure sums under the present roster. If the study does
+// not use secure aggregation, it returns nil.
 func (s *Study) newSecure(chain transcript.Chain, server *session.Server) (*secure, error) {
 	if !s.secure() {
 		return nil, nil
@@ -55,7 +55,7 @@ func (s *Study) newSecure(chain transcript.Chain, server *session.Server) (*secu
 	}, nil
 }
 
-// follow applies an entry of the transcript to the secure sums.
+// follow applies a transcript entry to the secure sums.
 func (x *secure) follow(s *Study, e transcript.Entry, body []byte) error {
 	if x == nil || e.Ask == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (x *secure) follow(s *Study, e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// signStep signs the entry of a completed step of the open plan, and sets the deadline of the next
+// signStep signs the entry that ends a step of the open plan, and sets the deadline of the next
 // step.
 func (b *batch) signStep(kind transcript.Kind, ask uint64, body []byte) error {
 	q := b.state.open[ask]
@@ -89,9 +89,9 @@ func (b *batch) signStep(kind transcript.Kind, ask uint64, body []byte) error {
 	return nil
 }
 
-// stepIfDue takes the next step of the open plan if enough messages of the present one have
-// arrived. Deals are awaited until all have arrived or their deadline has passed. If a step cannot
-// be completed, the plan is void.
+// stepIfDue ends the present step of the open plan if enough messages have arrived. It waits for
+// deals until all have arrived or their deadline has passed. If the step cannot succeed, the plan
+// is void.
 func (b *batch) stepIfDue(ask uint64) error {
 	x := b.state.secure
 	over := !b.now.Before(b.state.open[ask].deadline) || len(b.awaited()) == 0
@@ -124,8 +124,7 @@ func (b *batch) stepIfDue(ask uint64) error {
 	return nil
 }
 
-// awaited returns the clients whose message for the present step of the open plan has not arrived
-// but still can.
+// awaited returns the clients from which the open plan's present step still expects a message.
 func (b *batch) awaited() (names []identity.Name) {
 	x := b.state.secure
 	for _, place := range x.machine.Missing() {
@@ -138,8 +137,8 @@ func (b *batch) awaited() (names []identity.Name) {
 	return names
 }
 
-// cut signs the cut of the open plan, the list of deals that are added up. It drops incomplete
-// deals.
+// cut signs the cut of the open plan, which is the list of deals to be added up. It drops
+// incomplete deals.
 func (b *batch) cut(ask uint64, body []byte) error {
 	q := b.state.open[ask]
 	for _, o := range q.offers {
@@ -149,8 +148,8 @@ func (b *batch) cut(ask uint64, body []byte) error {
 	return b.signStep(transcript.Cut, ask, body)
 }
 
-// blame excludes dealers from later cuts if too many clients cannot decrypt their columns for the
-// cut to be confirmed. lost is true if there is one, so that the plan is void.
+// blame looks for dealers about whom so many clients complained that the cut cannot be confirmed,
+// and leaves them out of later cuts. If it finds one, lost is true, and the plan is void.
 func (x *secure) blame() (lost bool) {
 	missing := x.federation.Clients() - x.federation.Fewest()
 	for place, by := range x.complaints {
@@ -161,8 +160,8 @@ func (x *secure) blame() (lost bool) {
 	return lost
 }
 
-// dealers returns the number of clients whose deals later cuts can contain. Without secure
-// aggregation these are all clients that have not left.
+// dealers returns the number of clients whose deals may be in later cuts. Without secure
+// aggregation, it counts all clients that have not left.
 func (b *batch) dealers() (n int) {
 	x := b.state.secure
 	for _, name := range b.state.staying() {
@@ -173,7 +172,7 @@ func (b *batch) dealers() (n int) {
 	return n
 }
 
-// openSum signs the opening and the outcome that follows from it.
+// openSum signs the opening, and the outcome with the sum that it opens.
 func (b *batch) openSum(ask uint64, body []byte) error {
 	st := b.state
 	if err := b.signStep(transcript.Opening, ask, body); err != nil {
@@ -191,8 +190,8 @@ func (b *batch) openSum(ask uint64, body []byte) error {
 	return b.close(outcome)
 }
 
-// void ends a plan without a sum. Only answers in a cut have receipts, so it removes those of a
-// plan without a cut.
+// void ends a plan without a sum. Only answers in a cut get receipts, so if the plan has no cut,
+// void removes its answers.
 func (b *batch) void(ask uint64) error {
 	if b.state.secure.machine.Step() == sums.Dealing {
 		b.write(func(kept store.Study) error { return kept.DropAnswers(ask) })
@@ -215,8 +214,8 @@ func (b *batch) dropKeys() {
 	}
 }
 
-// readSecure restores the state of the secure sums from the stored entries and messages of the open
-// plan. The caller must have restored the transcript and st.server.
+// readSecure reads the stored entries and messages of the open plan to restore the state of the
+// secure sums. The caller must first have restored the transcript and st.server.
 func (s *Study) readSecure(st *state, kept store.Study) error {
 	if !s.secure() || !st.begun() || st.over() {
 		return nil
@@ -244,12 +243,13 @@ func (s *Study) readSecure(st *state, kept store.Study) error {
 	return nil
 }
 
-// readSteps follows the stored entries of the open plan, from its own entry, to the present step.
+// readSteps follows the stored entries of the open plan, from the entry with the plan to the
+// present step.
 func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	chain := after(st.chain, kept, from-1)
 	for n := from; n <= kept.Items(); n++ {
 		var body []byte
-		if n > from { // the body of the plan can be long, and is not needed here
+		if n > from { // the body of the plan may be long, and is not needed here
 			var err error
 			if _, body, err = kept.Item(n); err != nil {
 				return err
@@ -267,8 +267,8 @@ func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	return nil
 }
 
-// readMessages adds the stored messages of the open plan's present step to the state of the secure
-// sums.
+// readMessages reads the stored messages for the open plan's present step, and adds them to the
+// state of the secure sums.
 func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
 	machine, q := st.secure.machine, st.open[ask]
 	step := map[sums.Step]store.Step{sums.Dealing: store.Answering, sums.Confirming: store.Confirming, sums.Sharing: store.Sharing}[machine.Step()]
@@ -300,8 +300,8 @@ func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
 	})
 }
 
-// step returns the kind of message that the open plan waits for, such as "deals", or "" without
-// secure aggregation.
+// step names the messages that the open plan is waiting for, such as "deals". Without secure
+// aggregation it returns "".
 func (x *secure) step() string {
 	if x == nil {
 		return ""
@@ -309,11 +309,11 @@ func (x *secure) step() string {
 	return map[sums.Step]string{sums.Dealing: "deals", sums.Confirming: "confirmations", sums.Sharing: "shares"}[x.machine.Step()]
 }
 
-// keyed reports whether enough clients have sent their keys to open a sum.
+// keyed reports whether enough clients to open a sum have sent their keys.
 func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
 
-// waits describes the messages that the present step of secure aggregation lacks, or returns other
-// if it lacks none.
+// waits describes the messages that the present step of secure aggregation is waiting for. If it is
+// not waiting for any, waits returns other.
 func (x *secure) waits(other string) string {
 	if x == nil {
 		return other
@@ -332,7 +332,7 @@ func (x *secure) waits(other string) string {
 	return other
 }
 
-// waiting returns the names of the clients for which an open plan waits.
+// waiting returns the names of the clients that an open plan is waiting for.
 func (b *batch) waiting(ask uint64) []string {
 	if b.state.secure == nil {
 		return as[string](b.state.server.Waiting(int(ask)))

@@ -47,7 +47,7 @@ func TestTooFewDealersAreLeft(t *testing.T) {
 	}
 }
 
-// spoilFirst sets an element of the first vector to the largest value that a deal permits.
+// spoilFirst sets an element of the first vector to the largest value that is allowed in a deal.
 func spoilFirst(ask uint64, vector []int64) {
 	if ask == 1 {
 		vector[0] = sums.MaxElement
@@ -82,8 +82,9 @@ func TestRepeatedComplaints(t *testing.T) {
 	}
 }
 
-// A client whose state is older than its keys sends new ones. If the coordinator accepted them,
-// nobody could decrypt the client's deals, and the client would pay for them.
+// A client restores a state that is older than its keys, and sends new ones. If the coordinator
+// accepted them, nobody could decrypt the client's deals, and the client would pay for them in
+// vain.
 //
 //abuse:case A16 a client that has lost the keys that it sent is refused before it pays for a deal
 func TestKeysAgain(t *testing.T) {
@@ -127,7 +128,8 @@ func TestKeysAreRemoved(t *testing.T) {
 	}
 }
 
-// Keys that arrive while the study ends are refused, and nothing is left of them.
+// The study is aborted while a client is sending its keys. The coordinator must refuse the rest of
+// the keys, and must not leave any files behind.
 func TestKeysThatArriveAtTheEnd(t *testing.T) {
 	h, parties := begun(t, Options{Store: store.Options{Long: 8}}, secureText(1), four...) // the keys are in files
 	p := parties[0]
@@ -151,7 +153,8 @@ func TestKeysThatArriveAtTheEnd(t *testing.T) {
 	}
 }
 
-// The bundle is valid after every step of every client, including a void round and an abort.
+// The bundle must be valid after each step of each client. The study includes a void round and is
+// aborted.
 func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 	h, parties := begun(t, Options{}, secureText(3), four...)
 	follow(t, parties...)
@@ -179,7 +182,7 @@ func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 
 //abuse:case P16 columns of a plan that ends while they are fetched are refused as late
 func TestColumnsOfAPlanThatEnds(t *testing.T) {
-	h, parties := begun(t, Options{Store: store.Options{Long: 8}}, secureText(1), four...) // the coordinator does not keep deals of this size in memory
+	h, parties := begun(t, Options{Store: store.Options{Long: 8}}, secureText(1), four...) // values of this size go to files, so the coordinator does not keep the deals in memory
 	for _, p := range parties {
 		check(t, p.follow(t.Context()))
 		p.secure.gone = func(step sums.Step, _ uint64) bool { return step == sums.Confirming }

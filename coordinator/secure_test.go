@@ -20,22 +20,22 @@ import (
 	"fedpvi/transport"
 )
 
-// secureText returns a study of four clients, in which three can open a sum and one may collude
+// secureText returns a study with four clients. Three of them can open a sum, and one may collude
 // with the coordinator.
 func secureText(rounds int) []byte {
 	return planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1")
 }
 
-// A sharer is the part of a test client that takes part in secure aggregation. Like a real client,
-// it keeps unsent messages and sends them again after a failure.
+// A sharer is the part of a test client that handles secure aggregation. Like a real client, it
+// keeps messages until they are sent, and sends them again after a failure.
 type sharer struct {
 	*sums.Client
 	federation *sums.Federation
 	confirmed  []byte    // unsent confirmation
-	said       [2]uint64 // numbers of the plans of this client's last confirmation and last share
+	said       [2]uint64 // numbers of the plans that this client last confirmed and last shared
 	gone       func(step sums.Step, ask uint64) bool
-	dealt      map[uint64][]int64               // vectors that this client has dealt, keyed by plan
-	spoil      func(ask uint64, vector []int64) // if set, changes the vectors before they are dealt
+	dealt      map[uint64][]int64               // vectors that this client has dealt, keyed by plan number
+	spoil      func(ask uint64, vector []int64) // unless nil, changes the vectors before they are dealt
 }
 
 func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) (err error) {
@@ -52,7 +52,7 @@ func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) 
 	if e.Ask == 0 {
 		return nil
 	}
-	if e.Kind.Outcome() { // a client makes the same checks before it applies an outcome
+	if e.Kind.Outcome() { // a client does the same checks before it applies an outcome
 		sum, err := p.site.SumOf(sessionEntry(e, body))
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) 
 	return p.secure.Follow(e, body)
 }
 
-// message makes the client's next message of secure aggregation, and stores it until it is sent.
+// message makes the client's next message of secure aggregation, and keeps it until it is sent.
 func (p *party) message(ctx context.Context) (err error) {
 	x := p.secure
 	if p.outbox != nil || x.confirmed != nil || x.gone != nil && x.gone(x.Step(), x.Ask()) {
@@ -132,8 +132,8 @@ func (p *party) gather(ctx context.Context) error {
 	return x.Gather(b)
 }
 
-// fetch reads a value in parts of 100 bytes. It asks for the value again before each part, as a
-// client does after its connection broke.
+// fetch reads a value in parts of 100 bytes. Before each part, it requests the value again, as a
+// client does when it has lost its connection.
 func (p *party) fetch(ctx context.Context, of transport.Wanted) ([]byte, error) {
 	var b []byte
 	for {
@@ -177,8 +177,8 @@ func (p *party) secureStep(ctx context.Context) (bool, error) {
 	return did, nil
 }
 
-// outOfPlace returns nil if err is the refusal of a message that came too late or too early, and
-// otherwise err.
+// outOfPlace returns nil if err is the refusal of a message that came too early or too late.
+// Otherwise it returns err.
 func outOfPlace(err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
@@ -189,7 +189,7 @@ func outOfPlace(err error) error {
 
 var four = []identity.Name{"east", "north", "south", "west"}
 
-// With and without secure aggregation, the posteriors must be equal.
+// The posteriors must be the same with and without secure aggregation.
 func TestSecureStudyIsPlayed(t *testing.T) {
 	results := map[string][]byte{}
 	for _, aggregation := range []string{"secure", "coordinator"} {
@@ -211,10 +211,10 @@ func TestSecureStudyIsPlayed(t *testing.T) {
 	}
 }
 
-// A client misses one step of a round. The sum must be opened without it, and it can take part in
-// the next round.
+// One client misses a step of a round. The others must open the sum without it, and it must be able
+// to take part in the next round.
 func TestSecureRoundWithoutOneClient(t *testing.T) {
-	var hours atomic.Int64 // read by the coordinator's goroutines
+	var hours atomic.Int64 // atomic because the coordinator's goroutines read it
 	now := func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(hours.Load()) * time.Hour) }
 	for _, step := range []sums.Step{sums.Dealing, sums.Confirming, sums.Sharing} {
 		h, parties := begun(t, Options{Now: now}, secureText(3), four...)
@@ -225,7 +225,7 @@ func TestSecureRoundWithoutOneClient(t *testing.T) {
 		if step == sums.Dealing {
 			hours.Add(1)
 			for _, p := range parties {
-				_, err := p.link.Standing(t.Context()) // the coordinator checks its clock
+				_, err := p.link.Standing(t.Context()) // makes the coordinator look at its clock
 				check(t, err)
 			}
 		}
@@ -241,7 +241,7 @@ func TestSecureRoundWithoutOneClient(t *testing.T) {
 	}
 }
 
-// The plans, the outcomes and the result must be those of an undisturbed run bit for bit.
+// The plans, outcomes and result must be the same as without a kill, bit for bit.
 //
 //abuse:case A01 also with secure aggregation, whose steps are one transaction each
 func TestSecureKilledAtEveryTransaction(t *testing.T) {
@@ -254,7 +254,7 @@ func TestSecureKilledAtEveryTransaction(t *testing.T) {
 	}
 }
 
-// The status shows the kind and number of the messages for which the study waits.
+// The status must show which messages the study is waiting for, and how many.
 func TestSecureStatus(t *testing.T) {
 	h, parties := begun(t, Options{}, secureText(1), four...)
 	waits := func(want, step string) {

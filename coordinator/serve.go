@@ -16,19 +16,19 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// TLS returns the coordinator's TLS configuration for the next connection of a client.
+// TLS returns the coordinator's TLS configuration for the next client connection.
 func (s *Study) TLS() *tls.Config {
 	config, err := s.certifier.tls(s.shown.Load().own, s.hub.options.Now())
 	if err != nil {
 		s.log.Error("no connection is possible", "error", err)
-		// the configuration has no certificate, so every handshake fails
+		// without a certificate, every handshake fails
 		return &tls.Config{MinVersion: tls.VersionTLS13}
 	}
 	return config
 }
 
-// OnDrop sets a function that closes the connections of a client, called when its TLS key becomes
-// invalid.
+// OnDrop sets a function that closes a client's connections. It is called when the client's TLS key
+// becomes invalid.
 func (s *Study) OnDrop(f func(channel.Party)) { s.dropper.Store(&f) }
 
 func (s *Study) drop(p channel.Party) {
@@ -37,7 +37,7 @@ func (s *Study) drop(p channel.Party) {
 	}
 }
 
-// LargestBody returns the largest size of an answer's body in bytes.
+// LargestBody returns the maximum size of an answer's body in bytes.
 func (s *Study) LargestBody() int64 { return s.largest }
 
 // largestBody returns an upper bound in bytes on the size of an answer's body. It holds for every
@@ -68,7 +68,7 @@ func largestBody(document *study.Study) (int64, error) {
 	return int64(seal.SealedSize(context, size)), nil
 }
 
-// Seen records that a message from a client has arrived, if only a keepalive.
+// Seen records that a message has arrived from a client, even if it is only a keepalive.
 func (s *Study) Seen(p channel.Party) {
 	if s.knows(p) {
 		s.presence.begin(p.Name)()
@@ -76,7 +76,7 @@ func (s *Study) Seen(p channel.Party) {
 	}
 }
 
-// pin returns the pin (hash) of the client's TLS key, or false if the client has not joined this
+// pin returns the pin (hash) of a client's TLS key, or false if the client has not joined this
 // study.
 func (s *Study) pin(p channel.Party) (identity.Pin, bool) {
 	if p.Study != s.hash || p.Role != identity.Client {

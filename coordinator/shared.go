@@ -14,12 +14,12 @@ import (
 	"fedpvi/transport"
 )
 
-// In secure aggregation, clients send keys, deals, confirmations and shares. All but confirmations
-// have a body, which arrives in pieces like that of an answer. The coordinator cannot decrypt keys
-// and deals.
+// With secure aggregation, clients send keys, deals, confirmations and shares. All except
+// confirmations have a body, which arrives in pieces like the body of an answer. The coordinator
+// cannot decrypt keys or deals.
 
-// offerShared accepts the envelope of a message of secure aggregation, and returns the number of
-// bytes of its body that the coordinator already has.
+// offerShared accepts the envelope of a message of secure aggregation. It returns how many bytes of
+// the body the coordinator already has.
 func (s *Study) offerShared(ctx context.Context, peer channel.Party, h signed.Header, envelope, whole []byte) (have int64, err error) {
 	var body transcript.Body
 	if len(whole) > 0 {
@@ -53,7 +53,7 @@ func (s *Study) offerShared(ctx context.Context, peer channel.Party, h signed.He
 }
 
 // offered checks the envelope of a message and returns the offer that collects its body. known is
-// true if no body is needed, because the message was accepted before or came too late.
+// true if no body is needed, because the message was accepted earlier or came too late.
 func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope []byte) (o *offer, known bool, err error) {
 	st := b.state
 	o = &offer{envelope: bytes.Clone(envelope), key: store.ReleaseKey{Ask: h.Round, Client: string(name)}}
@@ -111,8 +111,8 @@ func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope
 	return o, false, nil
 }
 
-// read verifies the envelope of o, and sets the size and hash of the body to expect. A share is
-// verified when it is accepted, so only its size is set.
+// read verifies the envelope of o, and records the size and hash that the body must have. For a
+// share it records only the size, because a share is verified when it is accepted.
 func (x *secure) read(o *offer) error {
 	h, err := signed.Claims(o.envelope)
 	if err != nil {
@@ -122,8 +122,8 @@ func (x *secure) read(o *offer) error {
 	o.release.Body.Size = x.size(h.Domain)
 	switch h.Domain {
 	case signed.Keys:
-		// AddKeys also records that the client has sent its keys, although the body has not
-		// arrived. So verify with a new state machine.
+		// AddKeys also records that the client has sent its keys, but the body has not arrived yet.
+		// So verify the envelope with a new state machine.
 		_, o.release.Body, err = sums.NewCoordinator(x.federation).AddKeys(o.envelope)
 	case signed.Deal:
 		o.deal, err = x.machine.CheckDeal(o.envelope)
@@ -138,7 +138,7 @@ func (x *secure) read(o *offer) error {
 	return err
 }
 
-// size returns the size of the body of a message in bytes.
+// size returns the size in bytes of the body of a message.
 func (x *secure) size(domain identity.Domain) uint64 {
 	switch domain {
 	case signed.Keys:
@@ -149,7 +149,7 @@ func (x *secure) size(domain identity.Domain) uint64 {
 	return uint64(x.federation.ShareSize())
 }
 
-// message looks up the accepted message with the key k and returns the hash of its envelope.
+// message looks up the accepted message that has the key k, and returns the hash of its envelope.
 func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	if q := b.state.question(k.Ask); q != nil && k.Step == store.Answering {
 		envelope, found := q.taken[identity.Name(k.Client)]
@@ -160,8 +160,8 @@ func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	return b.stored(k)
 }
 
-// contradictory handles a second, different message of a client for the same step, and keeps a deal
-// as evidence.
+// contradictory handles a second message from a client that differs from its first one for the same
+// step. If it is a deal, the coordinator keeps it as evidence.
 func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) error {
 	x := b.state.secure
 	if q := b.state.open[key.Ask]; q != nil && x.machine.Ask() == key.Ask {
@@ -172,13 +172,13 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 			})
 		}
 	}
-	if key.Ask == 0 { // other clients could not decrypt deals under different keys, so the client must stop
+	if key.Ask == 0 { // other clients could not decrypt deals made with two sets of keys, so the client must stop
 		return refuse(transport.Denied, "this client has sent other keys before: its state directory is older than its messages, or a copy of it is in use elsewhere")
 	}
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)
 }
 
-// finishShared accepts a message whose body has arrived completely.
+// finishShared accepts a message whose whole body has arrived.
 func (s *Study) finishShared(ctx context.Context, peer channel.Party, w *written) error {
 	body, unread := s.bodyOf(w)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
@@ -224,8 +224,8 @@ func (b *batch) accept(name identity.Name, c *client, w *written, body transcrip
 	return nil
 }
 
-// add gives a complete message to the state machine of secure aggregation. The body must be the one
-// in the envelope.
+// add passes a complete message to the state machine of secure aggregation. body must be the one
+// that the envelope describes.
 func (b *batch) add(o *offer, w *written, body transcript.Body) (err error) {
 	x := b.state.secure
 	if w.key.Step == store.Answering && body != w.release.Body {
@@ -296,7 +296,7 @@ func (s *Study) Complain(ctx context.Context, peer channel.Party, ask uint64, pl
 			}
 			by := x.complaints[place]
 			if by[peer.Name] {
-				return nil // each complaint is logged once, so that a client cannot fill the log
+				return nil // a complaint is logged only once, so that a client cannot fill the log
 			}
 			if by == nil {
 				by = map[identity.Name]bool{}

@@ -19,46 +19,46 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A state is the mutable state of a study, used only by the study's loop. After every transaction
-// it equals the one in the store.
+// A state is the mutable state of a study. Only the study's loop uses it. After each transaction,
+// it is the same as the state in the store.
 type state struct {
 	tickets []invitation.Ticket
 	clients map[identity.Name]*client
-	keys    keyring // public keys of the clients and of the coordinator
+	keys    keyring // public keys of the clients and the coordinator
 	chain   transcript.Chain
 	server  *session.Server // state machine of the study; nil before the study begins
 	open    map[uint64]*question
-	aborted *transcript.Abortion // reason of an abort; nil if the study was not aborted
-	since   time.Time            // time of the last progress
+	aborted *transcript.Abortion // why the study was aborted; nil if it was not
+	since   time.Time            // when the study last made progress
 	blocked blocked
-	last    *session.Round // result of the last round since the start of the coordinator, or nil
+	last    *session.Round // result of the last round since the coordinator started, or nil
 
-	secure *secure // nil before the study begins and without secure aggregation
+	secure *secure // nil before the study begins, and without secure aggregation
 
-	roster []identity.Name // sorted clients in the roster; nil until the method members computes them
+	roster []identity.Name // names of the clients in the roster, sorted; nil until the method members computes them
 	gone   int             // number of clients that have left or were excluded
 
-	excluded map[identity.Name]string // reasons for the exclusions, keyed by client
+	excluded map[identity.Name]string // why each client was excluded, keyed by client
 
 	changes keyChanges
 	own     roster.Entry       // the coordinator's present roster entry
 	who     *identity.Identity // identity in own
-	edition int                // number of changes of the members since the state was read, to tell whether a view is current
+	edition int                // number of changes to the members since the state was read; shows whether a view is up to date
 }
 
-// A client is the state of a client that has joined the study.
+// A client is the state of a client that has joined a study.
 type client struct {
-	entry roster.Entry // present roster entry, with which messages are verified
-	// former is the identity in the client's previous roster entry, or zero if no version of the
-	// roster has replaced one.
+	entry roster.Entry // present roster entry, whose keys verify the client's messages
+	// former is the client's identity before its last change, as of the previous version of the
+	// roster. It is zero if the identity has never changed.
 	former     identity.Fingerprint
 	entryBytes []byte
-	pin        identity.Pin // pin (hash) of the newest TLS key, which the client's connections must use
+	pin        identity.Pin // pin (hash) of the client's newest TLS key, which its connections must use
 	approved   bool
 	left       bool
-	revoked    bool   // whether the client's keys were revoked; if so, left is also true
-	reason     string // reason that the client gave for leaving
-	last       []byte // envelope of the client's last message, which names an entry of its ledger
+	revoked    bool   // whether the client's keys were revoked; left is then true as well
+	reason     string // the client's reason for leaving
+	last       []byte // envelope of the client's last message, whose header has a ledger entry number
 	lastSeq    uint64
 	answers    int // number of accepted answers
 }
@@ -73,12 +73,12 @@ type question struct {
 	taken    map[identity.Name][]byte // envelope of each accepted answer, keyed by client
 }
 
-// An offer collects the body of a message whose envelope has been checked.
+// An offer collects the body of a message. The envelope has already been checked.
 type offer struct {
 	key      store.ReleaseKey
 	envelope []byte
 	release  transcript.Release
-	deal     sums.Received // the verified envelope of a deal; only with secure aggregation
+	deal     sums.Received // verified envelope of a deal; only with secure aggregation
 	have     int64
 	stored   bool // whether the envelope is in the store
 	refused  bool // whether the answer was refused after its envelope was accepted
@@ -87,19 +87,20 @@ type offer struct {
 	value  *store.Value  // long body that has arrived completely
 }
 
-// blocked remembers why the study cannot begin. The reason holds until the set of clients changes.
+// blocked remembers why the study cannot begin. The reason remains valid until the set of clients
+// changes.
 type blocked struct {
 	clients []identity.Name
 	why     string
 }
 
-// begun reports whether the study has begun. The roster is then fixed.
+// begun reports whether the study has begun. From then on, the roster is fixed.
 func (st *state) begun() bool { return st.server != nil }
 
 // over reports whether the study has ended or was aborted.
 func (st *state) over() bool { return st.aborted != nil || st.chain.Position().Over }
 
-// inRoster reports whether a client is in the roster of a study that has begun.
+// inRoster reports whether a client is in the roster. The roster is empty before the study begins.
 func (st *state) inRoster(name identity.Name) bool {
 	if st.chain.Members() == nil {
 		return false
@@ -108,8 +109,8 @@ func (st *state) inRoster(name identity.Name) bool {
 	return ok && e.Role == identity.Client
 }
 
-// members returns the sorted names of the clients in the roster or, before the study begins, of
-// those that have consented and not left.
+// members returns the sorted names of the clients in the roster. Before the study begins, it
+// returns those that have consented and not left.
 func (st *state) members() []identity.Name {
 	if r := st.chain.Members(); r != nil {
 		if st.roster == nil {
@@ -131,7 +132,7 @@ func (st *state) members() []identity.Name {
 	return names
 }
 
-// staying returns the members that have not left the study.
+// staying returns the members that have not left.
 func (st *state) staying() []identity.Name {
 	if st.gone == 0 {
 		return st.members()
@@ -200,8 +201,8 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 	return s.readWaiting(st)
 }
 
-// readChain restores the position in the transcript. It checks the entries with versions of the
-// roster, and the last entry. The others were checked when they were written.
+// readChain restores the position in the transcript. It checks the last entry and those that have
+// versions of the roster. All others were checked when they were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
 		return err
@@ -231,13 +232,13 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 	return nil
 }
 
-// after returns the chain after entry n of the stored transcript, with the roster of chain.
+// after returns the chain after entry n of the stored transcript. It uses the roster of chain.
 func after(chain transcript.Chain, kept store.Study, n uint64) transcript.Chain {
 	envelope, _ := kept.Envelope(n)
 	return chain.At(transcript.Position{Number: n, Head: transcript.BodyOf(envelope).Hash})
 }
 
-// followStored follows entry n of the stored transcript, without its body in memory.
+// followStored follows entry n of the stored transcript without reading its whole body into memory.
 func followStored(chain transcript.Chain, kept store.Study, n uint64) (transcript.Chain, transcript.Entry, error) {
 	envelope, size := kept.Envelope(n)
 	sum := sha256.New()
@@ -281,7 +282,7 @@ func (s *Study) readVersions(st *state, kept store.Study) error {
 	return nil
 }
 
-// readFormer sets former for each client whose identity differs between the previous and the
+// readFormer sets former for each client whose identity has changed between the previous and the
 // present roster.
 func (st *state) readFormer(previous *roster.Roster) {
 	for name, c := range st.clients {
@@ -320,8 +321,8 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	return nil
 }
 
-// question returns the open plan number ask, or nil. In a study with secure sums, number 0 is the
-// request for the clients' keys.
+// question returns the open plan with the number ask, or nil. In a study with secure sums, number 0
+// stands for the request for the clients' keys.
 func (st *state) question(ask uint64) *question {
 	if ask == 0 && st.secure != nil {
 		return st.secure.keying
@@ -336,7 +337,8 @@ func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 	}
 }
 
-// readReleases adds the accepted answers to open plans, which the saved state lacks, to the sums.
+// readReleases adds the accepted answers to open plans to the sums, because the saved state does
+// not have them.
 func (s *Study) readReleases(st *state, kept store.Study) error {
 	return kept.Releases(1, func(k store.ReleaseKey, envelope []byte) error {
 		name := identity.Name(k.Client)
@@ -353,7 +355,7 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 		}
 		q.taken[name] = bytes.Clone(envelope)
 		if !slices.Contains(st.server.Waiting(int(k.Ask)), pvi.ClientID(name)) {
-			return nil // the sum in the saved state already contains this answer
+			return nil // the sum in the saved state already has this answer
 		}
 		return s.collectAgain(st, kept, k, h)
 	})

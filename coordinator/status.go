@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A Phase is a stage of a study, such as running.
+// A Phase is a stage in the life of a study, such as running.
 type Phase string
 
 // These are the phases of a study.
@@ -23,7 +23,7 @@ const (
 	Aborted   Phase = "aborted"
 )
 
-// A Status describes the progress of a study and the clients for which it waits.
+// A Status describes the progress of a study, and tells which clients it is waiting for.
 type Status struct {
 	Study   string         `json:"study"`
 	Digest  string         `json:"digest"`
@@ -32,29 +32,29 @@ type Status struct {
 	Asked   int            `json:"asked"`     // number of plans sent so far
 	Of      int            `json:"questions"` // number of plans in the whole study; 0 before it begins
 	Entries uint64         `json:"entries"`   // number of entries in the transcript
-	// Roster is the version of the roster. NewKeys names the parties with new keys in the next
-	// version.
+	// Roster is the version of the roster. NewKeys lists the parties that will have new keys in the
+	// next version.
 	Roster  uint64          `json:"roster,omitempty"`
 	NewKeys []identity.Name `json:"new_keys,omitempty"`
 	Open    []RoundStatus   `json:"open,omitempty"`
-	// Rounds counts the accepted, rejected and void rounds, and is nil before the first one. Last
-	// describes the last round since the coordinator was started.
+	// Rounds has the numbers of accepted, rejected and void rounds. It is nil before the first
+	// round has ended. Last describes the last round since the coordinator started.
 	Rounds *session.History `json:"rounds,omitempty"`
 	Last   *session.Round   `json:"last_round,omitempty"`
-	Waits  string           `json:"waits,omitempty"`     // the event for which the study waits, in words
-	For    []string         `json:"waits_for,omitempty"` // the clients for which the study waits
+	Waits  string           `json:"waits,omitempty"`     // a description of the event that the study is waiting for
+	For    []string         `json:"waits_for,omitempty"` // the clients that the study is waiting for
 	Since  time.Time        `json:"since"`
-	Reason string           `json:"reason,omitempty"` // reason why the study was aborted or cannot begin
+	Reason string           `json:"reason,omitempty"` // why the study was aborted or cannot begin
 }
 
 // A ClientStatus describes one client in a Status.
 type ClientStatus struct {
 	Name identity.Name `json:"name"`
 	Key  string        `json:"key,omitempty"` // short fingerprint of the client's key
-	// one of the constants stateInvited to stateLeftOut
+	// one of the constants from stateInvited to stateLeftOut
 	State string     `json:"state"`
 	Seen  *time.Time `json:"seen,omitempty"` // time of the client's last message
-	// time when gossip last lost contact with the client; for display only
+	// when gossip last lost contact with the client; for display only
 	Missed  *time.Time `json:"missed,omitempty"`
 	Until   *time.Time `json:"until,omitempty"` // when the invitation expires
 	Reason  string     `json:"reason,omitempty"`
@@ -69,7 +69,7 @@ type RoundStatus struct {
 	Waiting  []string  `json:"waiting"`
 	Opened   time.Time `json:"opened"`
 	Deadline time.Time `json:"deadline"`
-	// Step names the messages for which the plan waits with secure aggregation: deals,
+	// Step names the messages of secure aggregation that the plan is waiting for: deals,
 	// confirmations or shares.
 	Step string `json:"step,omitempty"`
 }
@@ -124,7 +124,7 @@ func (st *state) phase() Phase {
 	return Gathering
 }
 
-// waits sets out.Waits to the event for which the study waits, and out.For to the clients.
+// waits sets out.Waits to the event that the study is waiting for, and out.For to the clients.
 func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {
@@ -157,8 +157,9 @@ func (b *batch) waits(out *Status) {
 	b.study.events.Waiting(out.Study, len(out.For))
 }
 
-// unready returns the clients for which the next plan waits: those without keys, if the secure sums
-// need more keys, and otherwise those that are not connected.
+// unready returns the clients that the next plan is waiting for. If the secure sums need more keys,
+// these are the clients that have not sent any. Otherwise they are the clients that are not
+// connected.
 func (b *batch) unready() []string {
 	if x := b.state.secure; x != nil && !x.keyed() {
 		return as[string](b.awaited())
@@ -166,7 +167,7 @@ func (b *batch) unready() []string {
 	return as[string](slices.DeleteFunc(b.state.staying(), b.study.presence.present))
 }
 
-// These are the states of a client, as operators read them.
+// These are the states of a client, as an operator reads them.
 const (
 	stateInvited   = "invited"
 	stateExpired   = "invitation expired"
@@ -209,7 +210,7 @@ func (b *batch) clientStatuses() []ClientStatus {
 }
 
 // sighted returns when a client last called the coordinator or was seen by gossip (seen), and when
-// gossip last lost contact with it (missed), or nil for never.
+// gossip last lost contact with it (missed). A nil result means never.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {

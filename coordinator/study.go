@@ -18,7 +18,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// A Study is a study that a hub runs. It implements [transport.Coordinator].
+// A Study is a study on a hub. It implements [transport.Coordinator].
 type Study struct {
 	hub       *Hub
 	hash      Hash
@@ -29,8 +29,8 @@ type Study struct {
 	largest   int64 // maximum size of an answer's body in bytes
 	log       *slog.Logger
 	events    Events
-	presence  *presence        // times of the clients' last calls, which decide whether a round can begin
-	view      *membership.View // reachable clients according to gossip; only for display
+	presence  *presence        // when the clients last called, which decides whether a round can begin
+	view      *membership.View // clients that can be reached according to gossip; only for display
 	cache     *cache
 	gossip    atomic.Pointer[transport.Gossip] // nil without gossip
 
@@ -38,20 +38,20 @@ type Study struct {
 	stopped  chan struct{}
 	opener   opener
 	shown    atomic.Pointer[view]
-	dropper  atomic.Pointer[func(channel.Party)] // closes the connections of a party; nil if none is set
-	aware    sync.Map                            // set of the names of the clients that have received the last entry
+	dropper  atomic.Pointer[func(channel.Party)] // closes a party's connections; nil if no function is set
+	aware    sync.Map                            // names of the clients that have received the last entry
 
 	// Only the study's loop uses the following fields.
 	st     *state
-	broken bool // whether the store could not be read, so that st may differ from it
+	broken bool // whether the store could not be read, so that st may be out of date
 	failed bool
 
-	unwritten error // error of the last transaction that had changes; nil if it succeeded
+	unwritten error // error of the last transaction that had something to write; nil if it succeeded
 }
 
-// paces is the minimum deadline of a round, in multiples of federation.pace. A client answers only
-// at a multiple of federation.pace after it has read the plan. With three multiples, it can still
-// answer if its computation takes longer than one.
+// paces is the minimum deadline of a round, in multiples of federation.pace. A client sends its
+// answer only when a multiple of this interval has passed since it read the plan. With three of
+// them, it can answer in time even if it computes for longer than one.
 const paces = 3
 
 func (s *Study) roundDeadline() time.Duration {
@@ -61,15 +61,15 @@ func (s *Study) roundDeadline() time.Duration {
 var _ transport.Coordinator = (*Study)(nil)
 
 const (
-	// noteAborted is the key of the reason for an abort before the study began.
+	// noteAborted is the key of the note with the reason why the study was aborted before it began.
 	noteAborted = "aborted"
-	// noteExcluded is the key of the reasons for exclusions.
+	// noteExcluded is the key of the note with the reasons for exclusions.
 	noteExcluded = "excluded"
-	// noteSince is the key of the time at which the study began to wait.
+	// noteSince is the key of the note with the time at which the study began to wait.
 	noteSince = "since"
 )
 
-// newStudy reads a study from the store. It does nothing until run is called.
+// newStudy reads a study from the store. The study does nothing until run is called.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
@@ -106,7 +106,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	if err := s.reload(); err != nil {
 		return nil, err
 	}
-	// report a missing key at the start, not at the first connection
+	// if a key is missing, fail now and not at the first connection
 	_, err = s.certifier.tls(s.st.own, h.options.Now())
 	return s, err
 }
@@ -142,8 +142,8 @@ func (s *Study) reload() error {
 	return nil
 }
 
-// keepDeadlines copies the start times and deadlines of the open rounds, which the store does not
-// have. A study that reads its state again keeps them; a coordinator that restarts sets new ones.
+// keepDeadlines copies the start times and deadlines of the open rounds, because they are not in
+// the store. A study that reloads its state keeps them. A coordinator that restarts sets new ones.
 func (st *state) keepDeadlines(before *state) {
 	st.since = before.since
 	for ask, q := range st.open {
@@ -162,7 +162,7 @@ func (s *Study) Document() *study.Study { return s.document }
 // Name returns the study's name.
 func (s *Study) Name() string { return s.document.Name }
 
-// Addresses returns the coordinator's addresses (host:port) in the invitations to the study.
+// Addresses returns the coordinator's addresses (host:port), as in the invitations to the study.
 func (s *Study) Addresses() []string { return slices.Clone(s.fixed.Addresses) }
 
 // Digest returns the SHA-256 of the study document in hexadecimal.

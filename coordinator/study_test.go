@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inOneProcess computes the entries and the result of a study without a coordinator, with the noise
-// that the parties draw.
+// inOneProcess computes the entries and result of a study without a coordinator. It uses the same
+// noise as the parties.
 func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []session.Entry, result []byte) {
 	t.Helper()
 	st, err := study.Parse("plane.toml", document)
@@ -86,8 +86,8 @@ func equalsOneProcess(t *testing.T, document []byte, parties []*party, p *party)
 	}
 }
 
-// Entries from the cache and from the disk have no body if they are plans, because clients can
-// compute it, and a body otherwise.
+// A plan from the cache or the disk must have no body, because clients can compute it. All other
+// entries must have one.
 func TestOnlyPlansAreDerived(t *testing.T) {
 	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 2", ""), "north", "south")
 	play(t, parties...)
@@ -107,7 +107,7 @@ func TestOnlyPlansAreDerived(t *testing.T) {
 	}
 }
 
-// The entries and the posterior must be those of the study in one process, bit for bit.
+// The entries and the posterior must be the same as in one process, bit for bit.
 func TestStudyEqualsOneProcess(t *testing.T) {
 	for name, document := range map[string][]byte{
 		"client level":  planeText(clientPrivacy, "rounds = 3", ""),
@@ -123,7 +123,7 @@ func TestStudyEqualsOneProcess(t *testing.T) {
 			if status.Phase != Ended {
 				t.Fatalf("the study is %+v", status)
 			}
-			if name != "asynchronous " { // the order of entries depends on the order in which answers arrive
+			if name != "asynchronous " { // the entries are in the order in which answers arrive
 				equalsOneProcess(t, document, parties, parties[0])
 			}
 		})

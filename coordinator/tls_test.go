@@ -11,7 +11,7 @@ import (
 	"fedpvi/transport"
 )
 
-// serving starts a server that offers the study of h over TLS, and returns its address.
+// serving starts a TLS server with the study of h, and returns its address.
 func serving(t *testing.T, h *house) string {
 	t.Helper()
 	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
@@ -35,7 +35,7 @@ func serving(t *testing.T, h *house) string {
 	return l.Addr().String()
 }
 
-// connect joins the study over the network. Afterwards the party has a connection with its own
+// connect joins the study over the network. The party then has a connection with its own
 // certificate.
 func (p *party) connect(t *testing.T, address string) {
 	t.Helper()
@@ -59,7 +59,7 @@ func (p *party) connect(t *testing.T, address string) {
 	p.link = client
 }
 
-// The entries and the posterior must be those of the study in one process.
+// The entries and the posterior must be the same as in one process.
 func TestStudyOverTLS(t *testing.T) {
 	document := planeText(clientPrivacy, "rounds = 3", "")
 	h, parties := founded(t, Options{RoundDeadline: time.Minute}, document, "north", "south", "west")
@@ -80,7 +80,7 @@ func TestStudyOverTLS(t *testing.T) {
 	}
 }
 
-// live follows a study until its end. It waits for each entry.
+// live follows a study until it ends, waiting for each entry.
 func (p *party) live(ctx context.Context) error {
 	for !p.chain.Position().Over {
 		item, err := p.link.Entry(ctx, p.chain.Position().Number+1)

@@ -9,9 +9,9 @@ import (
 	"fedpvi/coordinator/bundle"
 )
 
-// The trace has every round, and its last mean of q is the mean of the result. It has the influence
-// of each client only if the study publishes the clients' messages. If the result consists of point
-// estimates, distances are in standard deviations of the prior.
+// The trace must have every round, and its last mean of q must be the mean of the result. It must
+// show each client's influence only if the study publishes the clients' messages. If the result is
+// a point estimate, distances must be in standard deviations of the prior.
 func TestTrace(t *testing.T) {
 	version2 := func(document []byte) []byte {
 		return bytes.Replace(document, []byte("version = 1"), []byte("version = 2"), 1)

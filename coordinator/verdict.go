@@ -5,13 +5,13 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// The log reports an answer as unlike the others if its norm is more than strange times the median
-// norm of the others. The norm of an honest answer grows at most in proportion to the client's
+// The log reports an answer as unlike the others if its norm exceeds strange times the median norm
+// of the others. The norm of an honest answer grows at most in proportion to the client's number of
 // records.
 const strange = 10
 
-// logRound logs the verdict on a round and, if the coordinator can open the clients' messages, the
-// influence of each answer.
+// logRound logs the verdict on a round. If the coordinator can read the clients' messages, it also
+// logs the influence of each answer.
 func (s *Study) logRound(ask uint64, r session.Round) {
 	if r.Verdict == pvi.Accepted {
 		s.log.Info("verdict", "ask", ask, "verdict", string(r.Verdict))

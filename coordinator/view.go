@@ -7,25 +7,25 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A view is an immutable copy of a part of a study's state, for calls outside the loop.
+// A view is an immutable copy of part of a study's state, for calls outside the loop.
 type view struct {
 	entries uint64
 	begun   bool
 	over    bool
-	// reason why no more entries follow, for the operator; empty while the study runs
+	// why there will be no more entries, for the operator; empty while the study runs
 	ending  string
 	members map[identity.Name]member // clients that have joined
 	own     roster.Entry             // the coordinator's present roster entry
-	edition int                      // version of the set of members, to reuse the map members while it is the same
+	edition int                      // version of the set of members; while it stays the same, the map members is reused
 	chain   transcript.Chain
-	open    map[uint64]Hash // hash of the λ in each open plan, by number of the plan
+	open    map[uint64]Hash // hash of the λ in each open plan, by plan number
 	changed chan struct{}   // closed when a newer view exists
 
 	federation *sums.Federation // nil without secure aggregation
 	columns    *columns         // columns of the deals of the open plan; nil before the cut
 }
 
-// A member is a client that has joined, with the keys of its connections and messages.
+// A member is a client that has joined, with the keys of its connections and its messages.
 type member struct {
 	pin   identity.Pin
 	key   identity.PublicKey
@@ -45,7 +45,7 @@ func (s *Study) show() {
 	}
 	old := s.shown.Load()
 	if old != nil && old.begun == v.begun && old.edition == v.edition && len(old.members) == len(s.st.clients) {
-		// no member has joined, left or changed its keys
+		// since then, no client has joined, left or changed its keys
 		v.members = old.members
 	} else {
 		v.members = s.st.listed()
@@ -56,8 +56,8 @@ func (s *Study) show() {
 	}
 }
 
-// listed returns all clients that have joined and were not revoked. After the beginning of the
-// study, only clients in the roster may read the transcript.
+// listed returns all clients that have joined and whose keys were not revoked. Once the study has
+// begun, only clients in the roster may read the transcript.
 func (st *state) listed() map[identity.Name]member {
 	all := make(map[identity.Name]member, len(st.clients))
 	for name, c := range st.clients {
@@ -68,7 +68,7 @@ func (st *state) listed() map[identity.Name]member {
 	return all
 }
 
-// ending returns, for the operator, the reason why no more entries follow.
+// ending returns the reason why there will be no more entries, as text for the operator.
 func (st *state) ending() string {
 	a := st.aborted
 	switch {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Headline returns in one line the progress of the study, the event for which it waits, and for how
-// long.
+// Headline returns a line with the progress of the study, the event that it is waiting for, and how
+// long it has waited.
 func (s *Status) Headline(now time.Time) string {
 	text := s.Progress()
 	if s.Waits == "" {
@@ -17,8 +17,8 @@ func (s *Status) Headline(now time.Time) string {
 	return text + ", waiting for " + s.Wait() + ", since " + Span(now.Sub(s.Since))
 }
 
-// Progress returns the phase of the study, or for a running study the plans sent so far, as in
-// "plan 3 of 20".
+// Progress returns the phase of the study. If the study is running, it returns the plans so far, as
+// in "plan 3 of 20".
 func (s *Status) Progress() string {
 	if s.Phase == Running {
 		return fmt.Sprintf("plan %d of %d", s.Asked, s.Of)
@@ -26,8 +26,8 @@ func (s *Status) Progress() string {
 	return string(s.Phase)
 }
 
-// Wait describes the event and the clients for which the study waits. It is "" if the study does
-// not wait.
+// Wait describes the event and the clients that the study is waiting for. If it is not waiting,
+// Wait returns "".
 func (s *Status) Wait() string {
 	text := s.Waits
 	if len(s.For) > 0 {
@@ -39,7 +39,8 @@ func (s *Status) Wait() string {
 	return text
 }
 
-// missed returns the clients for which the study waits and with which gossip has lost contact.
+// missed returns the clients that the study is waiting for although gossip has lost contact with
+// them.
 func (s *Status) missed() (gone []string) {
 	for _, c := range s.Clients {
 		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
@@ -49,8 +50,8 @@ func (s *Status) missed() (gone []string) {
 	return gone
 }
 
-// LastRound describes the last round: the verdict in the first line and, if the coordinator can
-// open the clients' messages, the influence of each answer in a further line.
+// LastRound describes the last round. The first line has the verdict. If the coordinator can read
+// the clients' messages, there is another line for the influence of each answer.
 func (s *Status) LastRound() []string {
 	r := s.Last
 	if r == nil {
@@ -89,8 +90,8 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours())/24)
 }
 
-// List joins names with commas for a sentence. After eight names it gives only the number of the
-// others.
+// List joins names with commas, for use in a sentence. After eight names, it only says how many
+// others there are.
 func List[S ~string](names []S) string {
 	const most = 8
 	var b strings.Builder

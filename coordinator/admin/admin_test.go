@@ -117,7 +117,7 @@ func TestSocketIsForItsOwner(t *testing.T) {
 	}
 }
 
-// This process connects to itself.
+// The test process connects to itself, so the peer is the test process.
 func TestPeerOf(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	check(t, err)

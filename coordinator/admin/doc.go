@@ -1,7 +1,7 @@
 // Package admin carries out an operator's orders to a coordinator, such as adding a study. If the
-// coordinator is running, a [Remote] sends the orders over a socket in the state directory, which
-// only the owner of the directory can use. Otherwise [Local] carries them out in this process. Both
-// implement [API].
+// coordinator is running, a [Remote] sends it the orders through a socket in the state directory,
+// which only the owner of the directory can use. Otherwise [Local] carries them out in this
+// process. Both implement [API].
 package admin
 
 import (
@@ -33,7 +33,7 @@ type API interface {
 	Rotate(ctx context.Context, study string) error
 	// Abort ends a study for all clients.
 	Abort(ctx context.Context, study, reason string) error
-	// Posterior returns the posterior of a study that has ended with a posterior.
+	// Posterior returns the posterior of a study that is over and was not aborted.
 	Posterior(ctx context.Context, study string) (*session.Posterior, error)
 	// Bundle writes the study's bundle (see package bundle) to w.
 	Bundle(ctx context.Context, study string, w io.Writer) error
@@ -49,7 +49,7 @@ type Founding struct {
 	Valid     time.Duration   `json:"valid"` // validity period of the invitations
 }
 
-// A Founded describes a new study and the invitations of its clients.
+// A Founded describes a new study and its clients' invitations.
 type Founded struct {
 	Study       string                `json:"study"`
 	Digest      string                `json:"digest"`

@@ -65,7 +65,7 @@ func NewServer(api API) *http.Server {
 		out := &started{w: w}
 		if err := api.Bundle(r.Context(), s.Study, out); err != nil {
 			if out.begun {
-				panic(http.ErrAbortHandler) // the panic breaks the connection, so that the reader notices the error
+				panic(http.ErrAbortHandler) // the panic breaks the connection, so the reader sees that the body is incomplete
 			}
 			fail(w, err)
 		}
@@ -73,7 +73,7 @@ func NewServer(api API) *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ConnContext: withGiver}
 }
 
-// started records whether a reply has begun. An error can then no longer be sent as text.
+// started remembers whether a reply has begun, because an error can then no longer be sent as text.
 type started struct {
 	w     io.Writer
 	begun bool
@@ -117,8 +117,8 @@ type Remote struct{ client *http.Client }
 
 var _ API = (*Remote)(nil)
 
-// Dial returns a Remote that sends orders to the coordinator that runs on a state directory. If
-// there is none, the error wraps [ErrNoServer].
+// Dial returns a Remote for the coordinator that is running on the state directory. If no
+// coordinator is running, the error wraps [ErrNoServer].
 func Dial(ctx context.Context, dir string) (*Remote, error) {
 	c, err := dial(ctx, dir)
 	if err != nil {

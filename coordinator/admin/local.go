@@ -13,8 +13,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// Local carries out orders on a hub in this process. The audit log gets each order and its user
-// before it is carried out, and an error afterwards, except for requests for the status.
+// Local carries out orders on a hub in this process. Before it carries out an order, it writes the
+// order and the user to the audit log. If the order fails, it also logs the error. Status requests
+// are not logged.
 type Local struct {
 	Hub *coordinator.Hub
 	Log *audit.Log // nil if the orders are not logged
@@ -22,8 +23,8 @@ type Local struct {
 
 var _ API = Local{}
 
-// begin writes an order to the audit log. The caller must pass the result of the order to end,
-// which logs an error and returns it.
+// begin writes an order to the audit log. The caller must pass the order's error to end, which logs
+// it and returns it.
 func (l Local) begin(ctx context.Context, order string, attrs ...slog.Attr) (end func(error) error) {
 	g := giverOf(ctx)
 	return l.Log.Begin(audit.User(g.uid, g.pid), order, attrs...)
@@ -134,8 +135,8 @@ type giver struct{ uid, pid int }
 
 type giverKey struct{}
 
-// giverOf returns the process that gave an order: the other end of the connection, or this process
-// if ctx has no connection.
+// giverOf returns the process that gave an order. This is the process at the other end of the
+// connection, or the present process if ctx has no connection.
 func giverOf(ctx context.Context) giver {
 	if g, ok := ctx.Value(giverKey{}).(giver); ok {
 		return g

@@ -12,7 +12,7 @@ import (
 
 const socketName = "admin.sock"
 
-// maxPath is the longest path of a unix socket, in bytes, that works on every system.
+// maxPath is the longest unix socket path, in bytes, that works on every system.
 const maxPath = 100
 
 // ErrNoServer is returned if no coordinator serves from the state directory.
@@ -32,8 +32,8 @@ func socketPath(dir string) (path string, done func() error, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), socketName), d.Close, nil
 }
 
-// Listen makes the socket in a state directory that the caller has locked, and replaces one that an
-// earlier process has left. Only the owner can use the socket.
+// Listen creates the socket in a state directory that the caller has locked. It replaces a socket
+// that an earlier process left behind. Only the owner can use the socket.
 func Listen(dir string) (net.Listener, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func Listen(dir string) (net.Listener, error) {
 		return nil, err
 	}
 	// The path may lead through a file descriptor that is closed before the listener (see
-	// socketPath), so the listener cannot remove the socket.
+	// socketPath). The listener could then not find the socket to remove it.
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -56,10 +56,10 @@ func Listen(dir string) (net.Listener, error) {
 	return guarded{l}, nil
 }
 
-// guarded is a listener that accepts connections only from the same user and root.
+// guarded is a listener that only accepts connections from the same user and from root.
 type guarded struct{ net.Listener }
 
-// Accept returns the next connection, and closes those from other users.
+// Accept returns the next connection from a permitted user. It closes all others.
 func (g guarded) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
@@ -73,7 +73,7 @@ func (g guarded) Accept() (net.Conn, error) {
 	}
 }
 
-// given is a connection with the process at the other end.
+// given is a connection that knows the process at the other end.
 type given struct {
 	net.Conn
 	giver giver
@@ -87,8 +87,8 @@ func withGiver(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// dial connects to the coordinator that runs on a state directory. If there is none, the error
-// wraps [ErrNoServer].
+// dial connects to the coordinator that is running on the state directory. If no coordinator is
+// running, the error wraps [ErrNoServer].
 func dial(ctx context.Context, dir string) (net.Conn, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {

@@ -147,8 +147,8 @@ func newReader(r io.Reader) *reader {
 // memory.
 const grow = 32 << 10
 
-// take returns the next n bytes. The buffer grows as they arrive, so take allocates at most four
-// times as many bytes as the file contains, or grow.
+// take returns the next n bytes. It grows its buffer as the bytes arrive, so that a false length
+// costs little memory: at most four times the size of the file, or grow if that is more.
 func (r *reader) take(n uint64) []byte {
 	var out []byte
 	for r.err == nil && uint64(len(out)) < n {
@@ -210,13 +210,13 @@ func (r *reader) close() error {
 	return nil
 }
 
-// An answerKey identifies an answer by its plan and client.
+// An answerKey identifies an answer by plan and client.
 type answerKey struct {
 	ask    uint64
 	client string
 }
 
-// parts is everything in a bundle before the transcript, and the number of entries in the
+// parts has everything that a bundle has before the transcript, and the number of entries in the
 // transcript.
 type parts struct {
 	document []byte

@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A History contains the entries of the transcript in a bundle.
+// A History has the transcript entries of a bundle.
 type History struct {
 	Study       signed.Hash
 	Coordinator identity.Fingerprint

@@ -9,14 +9,15 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// rounding is the accepted relative difference between moments that two machines compute from the
-// same λ. Some CPUs round once for a multiplication and an addition together, others after each.
+// rounding is the tolerance, as a relative difference, for moments that two machines compute from
+// the same λ. Some CPUs round once after a multiplication and an addition, and others after each
+// operation.
 const rounding = 1e-8
 
 var errPosterior = errors.New("the posterior does not follow from the published sums")
 
-// same returns an error unless the published result agrees with own, which was computed again from
-// the transcript. λ and all counts must be equal. Moments can differ by rounding.
+// same returns an error unless the published result agrees with own, the result that was recomputed
+// from the transcript. λ and all counts must be equal. The moments may differ by rounding errors.
 func same(own *session.Result, published []byte) error {
 	var said session.Result
 	if err := json.Unmarshal(published, &said); err != nil {
@@ -35,7 +36,7 @@ func same(own *session.Result, published []byte) error {
 			return errPosterior
 		}
 	}
-	// Except for the moments, the published result must have the same encoding as own.
+	// Apart from the moments, the published result must have the same encoding as own.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()
@@ -49,7 +50,7 @@ func same(own *session.Result, published []byte) error {
 	return nil
 }
 
-// moments returns the numbers in a result that are computed from λ by floating-point arithmetic.
+// moments returns the numbers in a result that are computed from λ in floating-point arithmetic.
 func moments(r *session.Result) [][]float64 {
 	all := append([][]float64{r.Mean, r.SD}, r.Covariance...)
 	if a := r.NoiseAware; a != nil {
@@ -59,8 +60,7 @@ func moments(r *session.Result) [][]float64 {
 	return all
 }
 
-// near reports whether no two numbers of a and b differ by more than rounding times the largest
-// absolute value in a.
+// near reports whether a and b agree to within rounding times the largest absolute value in a.
 func near(a, b []float64) bool {
 	scale := 0.0
 	for _, x := range a {

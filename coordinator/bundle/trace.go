@@ -51,7 +51,7 @@ func Page(r io.Reader) (*page.Report, error) {
 	return report, nil
 }
 
-// Sentences describes the checks of a bundle in words.
+// Sentences returns sentences that describe the checks the bundle has passed.
 func (r *Report) Sentences() []string {
 	all := []string{
 		fmt.Sprintf("The signed transcript of %d entries is complete, and chained by hashes. Its coordinator has the fingerprint %v.", r.Entries, r.Coordinator),

@@ -28,12 +28,12 @@ type Report struct {
 	Answers     int                  `json:"answers"`
 	// number of published releases that carry the signature of their client
 	Signed int `json:"signed_releases"`
-	// "end" for a posterior, "abort", or "none" for a running study
+	// "end" if the study has a posterior, "abort" if it was aborted, "none" if it is still running
 	Ending string          `json:"ending"`
 	Result *session.Result `json:"-"`
 }
 
-// A Fault is an error in a bundle, and its place.
+// A Fault is an error in a bundle, with the place where it was found.
 type Fault struct {
 	Where string
 	Err   error
@@ -41,7 +41,7 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Where + ": " + f.Err.Error() }
 
-// Unwrap returns the error without the name of its place.
+// Unwrap returns the error without its place.
 func (f *Fault) Unwrap() error { return f.Err }
 
 // A verifier recomputes a study from its bundle.
@@ -53,7 +53,7 @@ type verifier struct {
 	server   *session.Server
 	sums     *sums.Progress           // progress of secure aggregation; nil if the study does not use it
 	models   map[uint64]signed.Hash   // hash of the λ in each open plan, keyed by plan number
-	excluded map[identity.Name]uint64 // last plan in which an excluded or revoked client may take part
+	excluded map[identity.Name]uint64 // last plan that may include the answers of an excluded or revoked client
 	revoked  int                      // number of clients whose keys were revoked
 	receipts []transcript.Receipt     // receipts of the answers verified so far
 	entries  []transcript.Entry
@@ -65,7 +65,7 @@ type verifier struct {
 
 // Verify reads a bundle and checks all its contents:
 //
-//   - all signatures, and the hashes that chain the entries of the transcript
+//   - all signatures, and the hash chain of the transcript's entries
 //   - that all plans and the posterior follow from the published sums
 //   - that every client consented, and signed each of its answers
 //   - that the client has signed each published release, in a study with commitments
@@ -85,7 +85,7 @@ func newVerifier(r io.Reader) *verifier {
 	return &verifier{in: newReader(r), models: map[uint64]signed.Hash{}, excluded: map[identity.Name]uint64{}}
 }
 
-// verify does the work of [Verify]. The verified contents are in v afterwards.
+// verify does the work of [Verify]. Afterwards, v has the verified contents.
 func (v *verifier) verify() error {
 	v.parts = v.in.parts()
 	if v.in.err != nil {
@@ -168,8 +168,8 @@ func (v *verifier) entry(envelope, body []byte) error {
 	return err
 }
 
-// begin reads the coordinator's key from the first entry. All entries must be signed with it, until
-// an entry replaces it.
+// begin reads the coordinator's key from the first entry. All entries must be signed with this key
+// until an entry replaces it.
 func (v *verifier) begin(body []byte) error {
 	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
 	if err != nil {
@@ -181,8 +181,8 @@ func (v *verifier) begin(body []byte) error {
 	return nil
 }
 
-// roster checks that all clients in the roster have consented, and creates the server that computes
-// the study again.
+// roster checks that all clients in the roster have consented. It creates the server that
+// recomputes the study.
 func (v *verifier) roster(e transcript.Entry) error {
 	for _, p := range v.chain.Members().Entries {
 		if p.Role != identity.Client {
@@ -209,7 +209,7 @@ func (v *verifier) roster(e transcript.Entry) error {
 	return v.pair()
 }
 
-// pair begins the secure sums under the present roster, if the study has them.
+// pair begins the secure sums under the present roster, if the study uses secure aggregation.
 func (v *verifier) pair() error {
 	if v.document.Federation.Aggregation != study.Secure {
 		return nil
@@ -222,8 +222,8 @@ func (v *verifier) pair() error {
 	return nil
 }
 
-// version checks an entry that changes the roster. No plan may be open. The chain has already
-// verified the signatures.
+// version checks an entry that changes the roster. There must be no open plan. The chain has
+// already verified the signatures.
 func (v *verifier) version() error {
 	if len(v.models) > 0 {
 		return errors.New("the roster changes while a plan is open")
@@ -275,8 +275,8 @@ func (v *verifier) deal(ask uint64, client identity.Name) (sums.Received, error)
 	return r, err
 }
 
-// opened checks that the sum in an outcome is the one that the clients have opened. An outcome
-// without a sum passes.
+// opened checks that an outcome has the same sum as the opening by the clients. An outcome without
+// a sum passes.
 func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	stated, err := v.server.SumOf(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
 	if err != nil || stated.Elements == nil {
@@ -289,8 +289,8 @@ func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// exclude applies an entry that excludes a client. The open plans may still count answers of the
-// client; later plans must not.
+// exclude applies an entry that excludes a client. Plans that are already open may still count the
+// client's answers, but later plans must not.
 func (v *verifier) exclude(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	if err != nil {
@@ -352,8 +352,9 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 }
 
 // answered checks the clients' signatures in the body of an outcome, and returns the rest of the
-// body. Each client must have signed the hash of its release in the envelope of its answer, which
-// the bundle must contain as well. Without commitments, the body is unchanged.
+// body. Each client must have signed the hash of its release in the envelope of its answer, and the
+// bundle must have the same envelope. In a study without commitments, the body is returned
+// unchanged.
 func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	if !v.chain.Commits() {
 		return body, nil
@@ -438,8 +439,8 @@ func (v *verifier) end(body []byte) error {
 	return nil
 }
 
-// uncounted checks the envelopes of answers to plans without an outcome, and that the ledger entry
-// numbers of every client increase.
+// uncounted checks the envelopes of answers to plans that have no outcome. It also checks that each
+// client's ledger entry numbers increase.
 func (v *verifier) uncounted() error {
 	counted := map[answerKey]bool{}
 	for _, r := range v.receipts {
@@ -466,7 +467,7 @@ func (v *verifier) uncounted() error {
 	return ledgersGrow(v.receipts)
 }
 
-// ledgersGrow checks that the ledger entry numbers of each client increase from answer to answer.
+// ledgersGrow checks that each client's ledger entry numbers increase from answer to answer.
 func ledgersGrow(receipts []transcript.Receipt) error {
 	before := map[identity.Name]uint64{}
 	for _, r := range receipts {

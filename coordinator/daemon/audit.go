@@ -25,8 +25,8 @@ func (s *server) openAudit() (*audit.Log, error) {
 	}})
 }
 
-// auditConfiguration writes the configuration of the daemon to the audit log. serves is the address
-// for clients.
+// auditConfiguration writes the daemon's configuration to the audit log. serves is the address that
+// clients connect to.
 func (s *server) auditConfiguration(serves net.Addr) {
 	c := s.config
 	studies := []string{}
@@ -70,7 +70,7 @@ func (a auditor) Denied(from net.Addr, peer channel.Party, method, reason string
 		slog.String("address", from.String()), a.peer(peer), slog.String("method", method), slog.String("reason", reason))
 }
 
-// peer returns an attribute with the name of the other end, which is "guest" without a certificate.
+// peer returns an attribute with the peer's name, or "guest" if the peer has no certificate.
 func (auditor) peer(p channel.Party) slog.Attr {
 	if p == (channel.Party{}) {
 		return slog.String("peer", "guest")

@@ -37,8 +37,8 @@ func find(lines []string, event string, parts ...string) int {
 	})
 }
 
-// The audit log of a daemon must contain the configuration, each order with its user, the handshake
-// with its address, the refusal of a wrong token, and the end. It must contain no token.
+// The audit log of a daemon must show the configuration, each order and its user, the handshake and
+// its address, the refusal of a wrong token, and the end. It must not show any token.
 func TestAuditLogOfADaemon(t *testing.T) {
 	lines := &auditlog.Lines{}
 	r := start(t, Config{AuditTo: []audit.Sink{lines}})
@@ -78,8 +78,8 @@ func TestAuditLogOfADaemon(t *testing.T) {
 	}
 }
 
-// The daemon must accept only versions 1 and 2 of the PROXY protocol from a load balancer. The
-// audit log must contain the right address each time.
+// The daemon must accept a PROXY protocol header, version 1 or 2, only from a load balancer. The
+// audit log must show the right address each time.
 func TestAddressBehindALoadBalancer(t *testing.T) {
 	v2 := "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c" + "\xc0\x00\x02\x07" + "\x7f\x00\x00\x01" + "\x10\x00" + "\x1d\x13" // 192.0.2.7:4096
 	for name, c := range map[string]struct {

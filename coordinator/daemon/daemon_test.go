@@ -62,7 +62,7 @@ func (l *log) String() string {
 	return l.b.String()
 }
 
-// A running is a daemon that the test has started.
+// A running is a daemon that a test has started.
 type running struct {
 	dir              string
 	clients, metrics string
@@ -70,8 +70,8 @@ type running struct {
 	stop             func() error
 }
 
-// Without a configured port, the coordinator listens on the port in the invitations. It is an error
-// if they name different ports.
+// If no port is configured, the coordinator listens on the port in the invitations. If the
+// invitations have different ports, it returns an error.
 func TestListensWhereItInvites(t *testing.T) {
 	got, err := invited(foundedAt(t, "hub.example.org:7777", "192.0.2.1:7777"))
 	if err != nil || got != ":7777" {
@@ -168,8 +168,8 @@ func (r *running) found(t *testing.T) (i invitation.Invitation, text string) {
 	return i, founded.Invited[0].Text
 }
 
-// A client can join a study at once after it is added to a running daemon. The metrics must contain
-// no client's name and the log no invitation. The daemon must stop when its context ends.
+// As soon as a study is added to a running daemon, a client can join it. The metrics must not show
+// client names, and the log must not show invitations. The daemon must stop when its context ends.
 func TestServe(t *testing.T) {
 	notified := notifications(t)
 	r := start(t, Config{})
@@ -209,7 +209,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The names of the coordinator's metrics must equal a reviewed list. The health check must fail if
+// The coordinator's metrics must be exactly those on a reviewed list. The health check must fail if
 // the store cannot be used.
 func TestMetricsAndHealth(t *testing.T) {
 	m := newMetrics()
@@ -325,7 +325,8 @@ func TestSecondDaemonIsRefused(t *testing.T) {
 	}
 }
 
-// The second daemon must also unlock its state directory.
+// The port of the second daemon is in use, so it must fail. It must also unlock its state
+// directory.
 func TestPortInUseIsRefused(t *testing.T) {
 	r := start(t, Config{})
 	dir := filepath.Join(t.TempDir(), "other")
@@ -337,7 +338,7 @@ func TestPortInUseIsRefused(t *testing.T) {
 	check(t, hub.Close())
 }
 
-// The daemon serves pages on the configured address, unless other machines can reach it.
+// The daemon serves pages on the configured address, but only if other machines cannot reach it.
 func TestPagesAreServed(t *testing.T) {
 	r := start(t, Config{Web: "127.0.0.1:0"})
 	if _, err := private.Read(filepath.Join(r.dir, web.LinkFile), 1<<10); err != nil && !errors.Is(err, fs.ErrNotExist) {

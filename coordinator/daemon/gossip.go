@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// A gossip runs the gossip nodes of all studies on one port. They tell the members of a study which
-// clients are reachable.
+// A gossip runs the gossip nodes of all studies on one port. The nodes tell the members of a study
+// which clients can be reached.
 type gossip struct {
 	port *membership.Port
 	log  *slog.Logger
@@ -27,8 +27,8 @@ func newGossip(address string, log *slog.Logger) (*gossip, error) {
 	return &gossip{port: port, log: log, nodes: map[*coordinator.Study]*membership.Node{}}, nil
 }
 
-// add starts the gossip node of a study that is not over. If this fails, the study continues
-// without gossip.
+// add starts the gossip node of a study, unless the study is over. If the node cannot start, the
+// study continues without gossip.
 func (g *gossip) add(study *coordinator.Study) {
 	if study.Over() {
 		return
@@ -44,7 +44,7 @@ func (g *gossip) add(study *coordinator.Study) {
 	g.nodes[study] = node
 }
 
-// end closes the gossip nodes of the studies that which selects.
+// end closes the gossip nodes of the studies for which the function which returns true.
 func (g *gossip) end(which func(*coordinator.Study) bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

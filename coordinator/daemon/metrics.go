@@ -12,10 +12,10 @@ import (
 	"fedpvi/transport"
 )
 
-// metrics contains all numbers that a coordinator exports to a monitoring system. They do not
-// depend on the contents of messages and do not name clients, with two exceptions: verdicts, which
-// are in the transcript, and norms of answers that everybody may read. There are no durations: a
-// round lasts as long as the clients compute, which depends on their records.
+// metrics has all numbers that a coordinator exports to a monitoring system. They do not depend on
+// the contents of messages and do not identify clients, with two exceptions: verdicts, which are in
+// the transcript, and the norms of answers that everybody may read. There are no durations, because
+// the length of a round depends on how long the clients compute, and thus on their records.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -41,8 +41,8 @@ var (
 	_ transport.Observer = (*metrics)(nil)
 )
 
-// inUse is the size of the live heap after the last garbage collection. It shows a leak better than
-// the resident size, which depends on the time of the last collection.
+// inUse is the size of the live heap after the last garbage collection. It shows a memory leak
+// better than the resident size, which depends on when the garbage was last collected.
 var inUse = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})
 
 func newMetrics() *metrics {
@@ -105,7 +105,7 @@ func (m *metrics) Stored(batch int, ok bool) {
 	m.batch.Observe(float64(batch))
 }
 
-// Audited counts a line of the audit log, which was either written or lost.
+// Audited counts a line of the audit log as written or lost.
 func (m *metrics) Audited(written bool) {
 	m.audited.WithLabelValues(label(written, "ok", "lost")).Inc()
 }

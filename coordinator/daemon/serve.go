@@ -29,7 +29,7 @@ import (
 
 // Config configures [Serve].
 type Config struct {
-	// Unlock opens the key files, if they are protected.
+	// Unlock opens the key files if they are protected.
 	Unlock keyfile.Unlock
 	Dir    string // state directory
 	// Listen is the address for clients, host:port. If it is empty, the coordinator listens on all
@@ -37,30 +37,29 @@ type Config struct {
 	Listen  string
 	Metrics string // host:port for metrics and health check; empty for none
 	Gossip  string // IP address and port for gossip; empty to disable it
-	// Web is the host:port for the operator's pages, and WebOrigin the origin of a proxy in front
-	// of them. Either may be empty, for none. Announce, unless nil, receives the first login link.
+	// Web is the address (host:port) of the operator's pages, and WebOrigin the origin of a proxy
+	// in front of them. Either may be empty. Announce, unless nil, receives the first login link.
 	Web, WebOrigin string
 	Announce       func(link string)
 
 	RoundDeadline time.Duration
-	UntilDone     bool // return when every study is over and its clients have received the last entry and left
+	UntilDone     bool // return once every study is over and all clients have received the last entry and disconnected
 	Log           *slog.Logger
 	Traces        trace.TracerProvider // receives traces; nil to disable them
-	// Audit contains the destinations of the audit log, as in audit.Open, and AuditTo further
-	// sinks.
+	// Audit lists where the audit log goes, as in audit.Open. AuditTo adds further sinks.
 	Audit   []string
 	AuditTo []audit.Sink
-	// Balancers are the networks of load balancers that send a header of the PROXY protocol.
+	// Balancers are the networks of load balancers that send a PROXY protocol header.
 	Balancers []netip.Prefix
-	// Ready, unless nil, is called as soon as clients can connect, with the address for clients and
-	// the address for metrics (or nil).
+	// Ready, unless nil, is called as soon as clients can connect. It gets the address for clients,
+	// and the address for metrics or nil.
 	Ready func(clients, metrics net.Addr)
 }
 
-// maxHeader is the maximum size of the header of a request for metrics, in bytes.
+// maxHeader is the maximum header size of a metrics request, in bytes.
 const maxHeader = 8 << 10
 
-// farewell limits the time for which a stopping daemon waits for running calls.
+// farewell is how long a stopping daemon waits for running calls.
 const farewell = 10 * time.Second
 
 // A server contains everything that a daemon must close.
@@ -77,12 +76,12 @@ type server struct {
 	failed  chan error
 }
 
-// glances limits the time for which a starting coordinator waits for commands such as watch, which
-// open the state directory for a short time.
+// glances is how long a starting coordinator waits for commands such as watch, which briefly open
+// the state directory.
 const glances = 10 * time.Second
 
-// Serve runs a coordinator until ctx is done or, with UntilDone, until every study is over. It also
-// stops, and returns an error, if it can no longer serve one of its ports. When it returns, all
+// Serve runs a coordinator until ctx is done or, with UntilDone, until every study is over. If it
+// can no longer serve one of its ports, it stops and returns an error. When Serve returns, all
 // state is on disk, and the next call continues from there.
 func Serve(ctx context.Context, c Config) (err error) {
 	if c.RoundDeadline == 0 {
@@ -136,11 +135,12 @@ func Serve(ctx context.Context, c Config) (err error) {
 }
 
 const (
-	// longAnswer is the size in bytes above which answers take most of the memory of a round.
+	// longAnswer is the size in bytes from which answers take most of the memory that a round
+	// needs.
 	longAnswer = 4 << 20
-	// oftener is the garbage collector's target percentage for studies with long answers, which
-	// would need twice the memory with Go's default of 100. Frequent collections take little time,
-	// because the live heap consists of a few long slices.
+	// oftener is the garbage collector's target percentage for studies with long answers. With Go's
+	// default of 100, they would need twice the memory. Frequent collections are cheap, because the
+	// live heap consists of a few long slices.
 	oftener = 15
 )
 
@@ -211,7 +211,7 @@ func (s *server) notify(state string) {
 	}
 }
 
-// openPages serves the pages of an operator, if they are configured.
+// openPages serves the operator's pages if they are configured.
 func (s *server) openPages(ctx context.Context) (err error) {
 	if s.config.Web == "" {
 		return nil
@@ -228,8 +228,9 @@ func (s *server) openPages(ctx context.Context) (err error) {
 	return nil
 }
 
-// invited returns the default address to listen at: all addresses of this machine, on the port in
-// the invitations. It fails if there is no study, or if the invitations have different ports.
+// invited returns the default listening address: all addresses of this machine, on the port in the
+// invitations. It returns an error if there is no study, or if the invitations have different
+// ports.
 func invited(studies []*coordinator.Study) (string, error) {
 	var all []string
 	for _, study := range studies {
@@ -252,7 +253,7 @@ func invited(studies []*coordinator.Study) (string, error) {
 	return ":" + all[0], nil
 }
 
-// serve calls run in a goroutine. If run returns an error, the daemon stops with it.
+// serve calls run in a new goroutine. If run fails, the daemon stops and returns the error.
 func (s *server) serve(name string, run func() error) {
 	go func() {
 		if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -270,7 +271,7 @@ func (s *server) works() error {
 	return errors.Join(err, s.hub.Healthy())
 }
 
-// stop closes the listeners, then waits for running calls for at most farewell.
+// stop closes the listeners, and then waits for running calls, but no longer than farewell.
 func (s *server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()

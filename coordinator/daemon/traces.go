@@ -29,8 +29,9 @@ var spans = []string{
 // outcome is the only attribute of a span, with the values of the label "outcome" in the metrics.
 const outcome = attribute.Key("outcome")
 
-// traceTo returns a function that begins a span with the given name, or "other" if the name is not
-// permitted. end finishes the span. If provider is nil, traceTo returns nil.
+// traceTo returns a function that begins a span with the given name, or with the name "other" if
+// the given one is not permitted. The function end finishes the span. If provider is nil, traceTo
+// returns nil.
 func traceTo(provider trace.TracerProvider) func(name string) (end func(result string)) {
 	if provider == nil {
 		return nil

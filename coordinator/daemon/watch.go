@@ -9,12 +9,12 @@ import (
 	"fedpvi/coordinator"
 )
 
-// patience is the number of times per round deadline that the daemon logs the clients for which
-// studies wait. The interval is at least a second and at most a minute.
+// patience is how often per round deadline the daemon logs the clients that studies are waiting
+// for. The interval is at least a second and at most a minute.
 const patience = 10
 
-// watch regularly logs the clients for which studies wait. With UntilDone, it closes the returned
-// channel as soon as done returns true.
+// watch regularly logs the clients that studies are waiting for. With UntilDone, it closes the
+// returned channel as soon as done returns true.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {

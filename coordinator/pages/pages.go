@@ -1,7 +1,7 @@
-// Package pages shows an operator the studies of a coordinator in a browser: the clients, the
-// rounds and verdicts, the clients that a study waits for, the privacy cost, and the report. The
-// pages show as much as the commands coordinator status and coordinator report, and cannot change a
-// study.
+// Package pages shows a coordinator's studies to its operator in a browser: the clients, the rounds
+// and their verdicts, the clients that a study is waiting for, the privacy cost, and the report.
+// The pages show as much as the commands coordinator status and coordinator report, and cannot
+// change a study.
 package pages
 
 import (
@@ -29,7 +29,7 @@ import (
 type Config struct {
 	Hub      *coordinator.Hub
 	Orders   admin.API // reads the status and the bundle of a study
-	Address  string    // host:port of this machine
+	Address  string    // address (host:port) on this machine
 	Origin   string    // origin of a proxy in front of the pages, as in [web.Options]
 	LinkFile string
 	Announce func(link string)
@@ -39,8 +39,8 @@ type pages struct {
 	Config
 
 	mu      sync.Mutex
-	costs   map[string]cost          // by the digest of the study and the names of its clients
-	reports map[string]template.HTML // reports, keyed by the digest of the study; a report never changes
+	costs   map[string]cost          // keyed by the study's digest and the clients' names
+	reports map[string]template.HTML // reports, which never change, keyed by the study's digest
 }
 
 //go:embed study.html
@@ -52,7 +52,7 @@ var templates = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"short":  func(digest string) string { return digest[:12] },
 }).ParseFS(sources, "*.html"))
 
-// Open listens at the address in c. The caller then calls Serve.
+// Open listens on the address in c. The caller must then call Serve.
 func Open(ctx context.Context, c Config) (*web.Site, error) {
 	p := &pages{Config: c, costs: map[string]cost{}, reports: map[string]template.HTML{}}
 	site, err := web.Open(ctx, web.Options{
@@ -86,7 +86,7 @@ func (p *pages) index(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Studies", Name: "index", Of: all}, nil
 }
 
-// one returns the study in the path of a request, and its status.
+// one returns the study that a request's path identifies, and its status.
 func (p *pages) one(r *http.Request) (*coordinator.Status, *coordinator.Study, error) {
 	study, err := p.Hub.Study(r.PathValue("study"))
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *pages) one(r *http.Request) (*coordinator.Status, *coordinator.Study, e
 	return &all[0], study, nil
 }
 
-// A view is the content of the page of one study.
+// A view is the content of a study's page.
 type view struct {
 	*coordinator.Status
 	Title string
@@ -116,16 +116,16 @@ func (p *pages) study(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: v.Study, Name: "study", Of: v}, nil
 }
 
-// A cost is the privacy cost of a study for a client.
+// A cost is the privacy cost of a study to a client.
 type cost struct {
 	Clients    int
 	Headline   string
 	Conditions string
 	Of         []method.Cost
-	Problem    string // reason why the cost is unknown
+	Problem    string // why the cost is unknown
 }
 
-// cost returns the cost of a study with its present clients.
+// cost returns the privacy cost of a study with its present clients.
 func (p *pages) cost(study *coordinator.Study, status *coordinator.Status) cost {
 	var clients []pvi.ClientID
 	for _, c := range status.Clients {
@@ -164,7 +164,7 @@ func newCost(study *coordinator.Study, clients []pvi.ClientID) cost {
 	return c
 }
 
-// report verifies the bundle of a study that is over, and returns the report's page.
+// report verifies the bundle of a study that is over, and returns the report page.
 func (p *pages) report(r *http.Request) (*web.Page, error) {
 	status, study, err := p.one(r)
 	if err != nil {

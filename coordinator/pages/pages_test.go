@@ -31,7 +31,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// ended is the API of a coordinator whose studies all seem to be over and whose bundles are
+// ended is the API of a coordinator on which all studies seem to be over and all bundles are
 // damaged.
 type ended struct{ admin.API }
 
@@ -48,7 +48,8 @@ func (ended) Bundle(_ context.Context, _ string, w io.Writer) error {
 	return err
 }
 
-// An operator is a browser that is signed in to the pages of a hub with one study and two clients.
+// An operator is a browser that is signed in to the pages of a hub. The hub has one study with two
+// clients.
 type operator struct {
 	http.Client
 	t    *testing.T
@@ -100,7 +101,7 @@ func open(t *testing.T, change func(admin.API) admin.API) *operator {
 	return b
 }
 
-// want requests a page, and checks the status and that the page contains every string in texts.
+// want requests a page. It checks the status code, and that the page has every string in texts.
 func (b *operator) want(path string, status int, texts ...string) {
 	b.t.Helper()
 	a, err := b.Get(b.base + path)
@@ -118,7 +119,8 @@ func (b *operator) want(path string, status int, texts ...string) {
 	}
 }
 
-// The pages show the content of the command coordinator status, and escape text from the study.
+// The pages must show the same as the command coordinator status, and must escape text that comes
+// from the study.
 func TestPagesOfAStudy(t *testing.T) {
 	b := open(t, func(a admin.API) admin.API { return a })
 	digest := b.hub.Studies()[0].Digest()

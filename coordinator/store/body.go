@@ -19,22 +19,22 @@ import (
 )
 
 // The store keeps a long value in a file, and the size and hash of the file in the database. The
-// file is written and synced before the transaction that adds its hash, and removed after the one
-// that removes its hash. If the program crashes in between, the database has no hash for the file,
-// and Open removes it.
+// file is written and synced before the transaction that adds its hash to the database. It is
+// removed after the transaction that removes its hash. If the program crashes in between, the file
+// is there but its hash is not, and Open removes the file.
 //
-// Formats 2 and 3 kept long values in the database, divided into parts. The first part has the key
-// of the value, and each other part this key followed by its offset. This program reads and removes
-// such parts, but never writes them.
+// Formats 2 and 3 kept long values in the database, in several parts. The key of the first part was
+// the key of the value. For each other part, the offset was appended to this key. This program can
+// read and remove such parts, but never writes them.
 
 const (
 	folderName  = "bodies"
 	defaultLong = 1 << 20
-	// A file whose name begins with partOfNew is still being written.
+	// While a file is still being written, its name begins with partOfNew.
 	partOfNew = "new-"
 )
 
-// A Value is a byte string that is ready to be stored. If it is long, it is already in a file.
+// A Value is a byte string that is ready to be stored. If it is long, it is in a file already.
 type Value struct {
 	Size  int64
 	Hash  Hash
@@ -44,11 +44,11 @@ type Value struct {
 // Long reports whether the value is in a file.
 func (v *Value) Long() bool { return v.Bytes == nil }
 
-// IsLong reports whether values of the given size are kept in files.
+// IsLong reports whether values of the given size go to files.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare returns the bytes that write writes as a [Value], in a file if there are too many for the
-// database.
+// Prepare returns the bytes that the function write writes as a [Value]. If they are too many for
+// the database, it writes them to a file.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -72,18 +72,18 @@ func (s *Store) PrepareFile(study Hash, write func(io.Writer) error) (*Value, er
 	return w.Finish()
 }
 
-// A Writer makes a [Value] from pieces. The caller must call Finish or Discard.
+// A Writer makes a [Value] from pieces. The caller must call Finish or Discard in the end.
 type Writer struct {
 	store *Store
 	dir   string
 	sum   sha.Hash
 	size  int64
-	short []byte          // bytes of the value while it is short
+	short []byte          // bytes of the value while it is still short
 	file  durable.NewFile // file with the bytes of a long value
 	path  string
 }
 
-// NewWriter returns a writer for a value of a study.
+// NewWriter returns a writer for one value of a study.
 func (s *Store) NewWriter(study Hash) *Writer {
 	return &Writer{store: s, dir: s.folder(study), sum: sha256.New()}
 }
@@ -105,7 +105,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// begin creates the file for a value when the value becomes long.
+// begin creates a file once the value becomes too long for the database.
 func (w *Writer) begin() error {
 	if err := w.store.makeFolder(w.dir); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (w *Writer) begin() error {
 	return err
 }
 
-// Finish returns the value. If it is long, it is in a file that survives a crash.
+// Finish returns the value. If it is long, its file survives a crash from now on.
 func (w *Writer) Finish() (*Value, error) {
 	v := &Value{Size: w.size, Hash: Hash(w.sum.Sum(nil))}
 	if w.file == nil {
@@ -131,17 +131,17 @@ func (w *Writer) Finish() (*Value, error) {
 	f := w.file
 	w.file = nil
 	if err := w.store.layer.Finish(f, w.path, filepath.Join(w.dir, v.name())); err != nil {
-		_ = w.store.layer.Remove(w.path) // the error is ignored because the file may have been renamed or removed
+		_ = w.store.layer.Remove(w.path) // ignore the error, because the file may have been renamed or removed
 		return nil, err
 	}
 	return v, nil
 }
 
-// Discard deletes the written bytes. After Finish it does nothing.
+// Discard deletes the bytes that were written. After Finish it does nothing.
 func (w *Writer) Discard() {
 	if w.file != nil {
 		_ = w.file.Close()
-		_ = w.store.layer.Remove(w.path) // if the removal fails, Open removes the file later
+		_ = w.store.layer.Remove(w.path) // if this fails, Open will remove the file
 		w.file = nil
 	}
 }
@@ -152,8 +152,8 @@ func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
 
-// makeFolder makes a directory that survives a crash. It syncs the directories above even if the
-// directory exists, because an earlier process may have failed before the sync.
+// makeFolder makes a directory that survives a crash. It syncs the parent directories even if the
+// directory exists, because an earlier process may have failed before it could sync them.
 func (s *Store) makeFolder(dir string) error {
 	if _, durable := s.folders.Load(dir); durable {
 		return nil
@@ -168,7 +168,7 @@ func (s *Store) makeFolder(dir string) error {
 	return err
 }
 
-// Discard removes the file of v, unless the database contains a value with the same bytes.
+// Discard removes the file of v, unless the database has a value with the same bytes.
 func (s *Store) Discard(study Hash, v *Value) error {
 	if v == nil || !v.Long() {
 		return nil
@@ -192,8 +192,8 @@ func (s *Store) Discard(study Hash, v *Value) error {
 
 var errNamed = errors.New("another value has the same bytes")
 
-// sweep removes all files that the database does not name. It fails if a named file is missing or
-// has the wrong size.
+// sweep removes all files that are not listed in the database. If a listed file is missing or has
+// the wrong size, it returns an error.
 func (s *Store) sweep() error {
 	wanted := map[string]bool{}
 	err := s.View(func(tx *Tx) error {
@@ -240,14 +240,14 @@ func checkBody(path string, v *Value) error {
 	return err
 }
 
-// fileKey returns the key in the bucket "files" for a value in a file. Its entry is the size (8
-// bytes) and hash of the file.
+// fileKey returns the key in the bucket "files" for a value that is in a file. The entry under this
+// key is the file's size (8 bytes) and hash.
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
-// file returns the value under a key if it is in a file, and nil otherwise.
+// file returns the value under a key if it is in a file, and otherwise nil.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
-	if bucket == nil { // earlier versions of the program did not create this bucket
+	if bucket == nil { // earlier versions of the program had no such bucket
 		return nil
 	}
 	return readFile(bucket.Get(fileKey(part, key)))
@@ -260,7 +260,8 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f for each value in a file whose key in the bucket "files" begins with prefix.
+// named calls f for each value that is in a file and whose key in the bucket "files" begins with
+// prefix.
 func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -279,7 +280,7 @@ func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	return nil
 }
 
-// put stores a value under a key, and replaces an earlier one.
+// put stores a value under a key. If there is already one, put replaces it.
 func (s Study) put(part string, key []byte, v *Value) error {
 	if err := s.drop(part, key); err != nil {
 		return err
@@ -290,7 +291,8 @@ func (s Study) put(part string, key []byte, v *Value) error {
 	return s.putFile(part, key, v, formatFiles)
 }
 
-// putFile stores the size and hash of a value's file, and raises the database to the given format.
+// putFile stores the size and hash of a value's file. It also raises the database to the given
+// format.
 func (s Study) putFile(part string, key []byte, v *Value, format string) error {
 	if err := s.atLeast(format); err != nil {
 		return err
@@ -302,15 +304,17 @@ func (s Study) putFile(part string, key []byte, v *Value, format string) error {
 	return bucket.Put(fileKey(part, key), append(number(uint64(v.Size)), v.Hash[:]...))
 }
 
-// drop removes a value from the database, and its file, if any, after the transaction.
+// drop removes a value from the database. If the value has a file, this is removed after the
+// transaction.
 func (s Study) drop(part string, key []byte) error {
 	bucket := s.part(part)
 	err := errors.Join(bucket.Delete(key), dropParts(bucket, key))
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes all files whose keys begin with prefix from the database or, if exact is true,
-// only the one whose key is prefix. The files are deleted after the transaction.
+// dropFiles removes the files whose keys begin with prefix from the database. If exact is true, it
+// removes only the file whose key is prefix. The files themselves are deleted after the
+// transaction.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -334,7 +338,7 @@ type droppedFile struct {
 	value *Value
 }
 
-// dropParts removes the parts into which an earlier format has divided a value.
+// dropParts removes the parts of a value that was stored under an earlier format.
 func dropParts(bucket *bbolt.Bucket, key []byte) error {
 	c := bucket.Cursor()
 	for k, _ := c.Seek(partKey(key, 0)); len(k) == len(key)+8 && bytes.HasPrefix(k, key); k, _ = c.Seek(partKey(key, 0)) {
@@ -374,7 +378,8 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if first := bucket.Get(key); first == nil {
 		return 0, false
 	}
-	// the last part is before the first key that follows all parts, or at the end of the bucket
+	// the last part is just before the first key that follows all parts, or at the end of the
+	// bucket
 	c := bucket.Cursor()
 	k, last := c.Last()
 	if next, _ := c.Seek(partKey(key, math.MaxInt64)); next != nil {
@@ -386,7 +391,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	return int64(readNumber(k[len(key):])) + int64(len(last)), true
 }
 
-// read fills b with the bytes of a value, beginning at the offset from.
+// read fills b with the bytes of a value that start at the offset from.
 func (s Study) read(part string, key, b []byte, from int64) error {
 	if v := s.file(part, key); v != nil {
 		return readBody(filepath.Join(s.dir, v.name()), b, from)
@@ -408,13 +413,13 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 	return nil
 }
 
-// ReadFile fills b with the bytes of a value in a file, beginning at the offset from, even before a
-// transaction has added the file to the database.
+// ReadFile fills b with the bytes of a value that start at the offset from. The value is in a file,
+// which need not be in the database yet.
 func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
 	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
 }
 
-// readBody fills b with the bytes of a file, beginning at the offset from.
+// readBody fills b with the bytes of a file that start at the offset from.
 func readBody(path string, b []byte, from int64) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -38,8 +38,9 @@ func stateOf(t *testing.T, st Study) []byte {
 	return b
 }
 
-// A new state replaces the previous state and its file. A value becomes visible only with the
-// transaction that stores it. If none does, its file is removed at the next start.
+// When a new state is stored, the previous state and its file must disappear. A value must become
+// visible only with the transaction that stores it. If no transaction does, its file must be
+// removed at the next start.
 func TestLongValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
@@ -100,13 +101,13 @@ func TestLongValues(t *testing.T) {
 	}
 	check(t, s.Close())
 	s = open(t, dir, Options{})
-	if got := len(filesOf(t, s)); got != named+1 { // one of the files holds the state
+	if got := len(filesOf(t, s)); got != named+1 { // the state takes one more file
 		t.Errorf("%d files after a restart, want the %d that are named", got, named+1)
 	}
 }
 
-// The file of a value is removed after the transaction that deletes the value, unless another value
-// has the same bytes.
+// When a transaction deletes a value, the value's file must be removed afterwards, unless another
+// value has the same bytes.
 func TestFilesAreRemoved(t *testing.T) {
 	s := created(t, Options{Long: 10})
 	put := func(ask uint64, text string) {
@@ -120,7 +121,7 @@ func TestFilesAreRemoved(t *testing.T) {
 	for _, c := range []struct {
 		ask  uint64
 		left int
-	}{{0, 2}, {1, 2}, {3, 1}} { // the first and the second answer share a file
+	}{{0, 2}, {1, 2}, {3, 1}} { // the first and second answers share a file
 		in(t, s, func(st Study) error { return st.CloseAsk(c.ask) })
 		if got := len(filesOf(t, s)); got != c.left {
 			t.Errorf("plan %d is closed: %d files, want %d", c.ask, got, c.left)
@@ -206,13 +207,13 @@ func TestValueThatCannotBeWritten(t *testing.T) {
 
 var errDisk = errors.New("no space left on device")
 
-// brokenFiles is a file system in which one operation fails. Removing a file never fails.
+// brokenFiles is a file system in which one operation fails. Removing a file always succeeds.
 type brokenFiles struct {
 	durable.System
 	steps, fails int
 }
 
-// step runs the next operation, or makes it fail.
+// step runs the next operation, or simulates that it fails.
 func (b *brokenFiles) step(operation func() error) error {
 	if b.steps++; b.steps == b.fails {
 		return errDisk
@@ -251,7 +252,7 @@ func (f *brokenFile) Write(b []byte) (n int, err error) {
 
 func (f *brokenFile) Sync() error { return f.b.step(f.NewFile.Sync) }
 
-// The first long value raises the format version, so that earlier programs refuse the store.
+// The first long value must raise the format version, so that earlier programs refuse the store.
 func TestLongValuesRaiseFormat(t *testing.T) {
 	s := created(t, Options{})
 	for i, c := range []struct {
@@ -270,14 +271,15 @@ func TestLongValuesRaiseFormat(t *testing.T) {
 	}
 }
 
-// Values and a state that an earlier version stored can be read and replaced.
+// The program must be able to read and replace values and a state that an earlier version has
+// stored.
 func TestLongValuesOfEarlierFormats(t *testing.T) {
 	for _, format := range []string{formatLong, formatSlots} {
 		s := created(t, Options{})
 		old := bytes.Repeat([]byte("0123456789"), longValue/3)
 		in(t, s, func(st Study) error {
 			check(t, st.atLeast(format))
-			check(t, st.bucket.DeleteBucket([]byte(files))) // earlier formats do not have this bucket
+			check(t, st.bucket.DeleteBucket([]byte(files))) // earlier formats have no such bucket
 			check(t, st.part(envelopes).Put(number(1), []byte("e")))
 			slot := stateNow
 			if format == formatSlots {
@@ -320,7 +322,7 @@ func TestLongValuesOfEarlierFormats(t *testing.T) {
 
 func write(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
-		for len(b) > 0 { // the size of these pieces does not divide the size of a part
+		for len(b) > 0 { // the size of a part is not a multiple of the size of these pieces
 			n := min(len(b), 10_007)
 			if _, err := w.Write(b[:n]); err != nil {
 				return err

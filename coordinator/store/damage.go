@@ -10,8 +10,8 @@ import (
 // errUnreadable is returned if bbolt panics because its file is damaged.
 var errUnreadable = fmt.Errorf("%w: it cannot be read", ErrDamaged)
 
-// readable runs f, which uses the database. It returns errUnreadable if bbolt panics over a damaged
-// file.
+// readable runs f, which uses the database. If bbolt panics because its file is damaged, readable
+// returns errUnreadable.
 func readable(f func() error) error {
 	err := durable.Guard(f)
 	if errors.Is(err, durable.ErrDamaged) && !errors.Is(err, ErrDamaged) {
@@ -20,8 +20,8 @@ func readable(f func() error) error {
 	return err
 }
 
-// readable runs f like the function readable, and marks the store as lost if the database is
-// damaged: bbolt has stopped in the middle of an operation and may still hold its locks.
+// readable runs f like the function readable. If the database is damaged, it also marks the store
+// as lost, because bbolt has stopped in the middle of an operation and may still hold its locks.
 func (s *Store) readable(f func() error) error {
 	err := readable(f)
 	if errors.Is(err, errUnreadable) {

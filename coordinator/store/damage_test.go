@@ -22,7 +22,7 @@ func writeNote(tx *Tx) error {
 	return st.PutNote("x", 1)
 }
 
-// small makes a store with one study. It returns the store's directory and the bytes of its
+// small makes a store that has one study. It returns the store's directory and the bytes of the
 // database file.
 func small(t testing.TB) (dir string, good []byte) {
 	t.Helper()
@@ -36,8 +36,8 @@ func small(t testing.TB) (dir string, good []byte) {
 	return dir, good
 }
 
-// Open must report a changed page header or a truncated file as damage. If the changed page is
-// unused, it must open the store with all its contents instead.
+// If a page header was changed or the file was truncated, Open must report the damage. If the
+// changed page is not in use, Open must succeed instead, and all contents must be there.
 //
 //abuse:case A15 a coordinator's file with a damaged page is refused
 func TestDamagedPageIsRefused(t *testing.T) {
@@ -61,7 +61,7 @@ func TestDamagedPageIsRefused(t *testing.T) {
 			changed[at+field] ^= 0x70
 			try(fmt.Sprintf("byte %d of page %d", field, at/pageSize), changed)
 		}
-		if at > 0 { // a file of length 0 counts as new, and not as damaged
+		if at > 0 { // an empty file counts as new and not as damaged
 			try(fmt.Sprintf("cut at page %d", at/pageSize), good[:at])
 		}
 	}
@@ -70,13 +70,13 @@ func TestDamagedPageIsRefused(t *testing.T) {
 	}
 }
 
-// Damage while the store is open makes every later transaction return ErrDamaged, and Close
-// succeed. Panics with another cause are not caught.
+// Once the open store is damaged, all transactions must return ErrDamaged, and Close must succeed.
+// Panics with other causes must not be caught.
 func TestDamageWhileOpenIsReported(t *testing.T) {
 	dir, good := small(t)
 	said := 0
 	try := func(what string, damage func(path string) error) {
-		check(t, os.Remove(Path(dir))) // makes a new file, because the damaged one may still be open
+		check(t, os.Remove(Path(dir))) // start with a new file, because the damaged one may still be open
 		check(t, os.WriteFile(Path(dir), good, 0o600))
 		s, err := Open(dir, Options{})
 		check(t, err)
@@ -91,7 +91,7 @@ func TestDamageWhileOpenIsReported(t *testing.T) {
 		}
 	}
 	for at := 0; at < len(good); at += pageSize {
-		for _, field := range []int{0, 8, 10} { // offsets of page number, kind and element count, which bbolt checks
+		for _, field := range []int{0, 8, 10} { // offsets of the page number, kind and element count, which bbolt checks
 			try("a page's head", func(path string) error {
 				f, err := os.OpenFile(path, os.O_RDWR, 0)
 				check(t, err)

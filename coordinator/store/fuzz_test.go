@@ -30,7 +30,7 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(len(good)), []byte("more"))
 	f.Add(uint32(65614), []byte("0")) // a changed page element, for which bbolt once allocated 4 GB
 	for page := range uint32(len(good) / pageSize) {
-		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // offsets in the page's header and first elements
+		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // offsets in the page header and the first elements
 			f.Add(page*pageSize+field, []byte{0x7f})
 		}
 	}
@@ -49,7 +49,7 @@ func FuzzFile(f *testing.F) {
 		}
 		changed := append([]byte(nil), good...)
 		copy(changed[min(int(at), len(changed)):], patch)
-		check(t, os.Remove(path)) // makes a new file, because the damaged one may still be open
+		check(t, os.Remove(path)) // start with a new file, because the damaged one may still be open
 		check(t, os.WriteFile(path, changed, 0o600))
 		memory.Beside(t, fixed, len(changed), read)
 	})

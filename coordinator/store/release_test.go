@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A body can be read from any offset, in whatever pieces it arrived. Reading bytes that have not
-// arrived is an error.
+// Bytes of a body must be readable from any offset, regardless of the pieces in which the body
+// arrived. Reading bytes that have not arrived must return an error.
 func TestReadAnswer(t *testing.T) {
 	s := created(t, Options{})
 	random := rand.New(rand.NewPCG(1, 2))
@@ -44,7 +44,7 @@ func TestReadAnswer(t *testing.T) {
 				t.Errorf("over a hole: %v", err)
 			}
 			if random.IntN(2) == 0 {
-				check(t, st.DropBody(c)) // now no answer follows b in the bucket
+				check(t, st.DropBody(c)) // b is now the last answer in the bucket
 			}
 			return st.DropBody(b)
 		})

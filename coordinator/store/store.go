@@ -19,15 +19,15 @@ import (
 
 const (
 	fileName    = "coordinator.db"
-	pageSize    = 16 << 10 // page size of new files; bbolt keeps memory for every page while the file is open
+	pageSize    = 16 << 10 // page size of new files; bbolt uses memory for each page while the file is open
 	defaultWait = time.Second
-	// The versions of the file format. A program refuses a file with an unknown version.
+	// These are the versions of the file format. A program refuses a file that has a version it
+	// does not know.
 	formatFirst = "1"
-	formatLong  = "2" // keeps long values in parts
-	formatSlots = "3" // divides a long value into several database values, and can move the state to another key (see stateSlot)
+	formatLong  = "2" // splits long values into parts
+	formatSlots = "3" // splits a long value into several database values; may keep the state under another key (see stateSlot)
 	formatFiles = "4" // keeps long values in files
-	// The later formats add secure aggregation, changes of the roster, and releases that clients
-	// fetch.
+	// The later formats add secure aggregation, roster changes, and releases that clients fetch.
 	formatShares    = "5"
 	formatChanges   = "6"
 	formatPublished = "7"
@@ -36,7 +36,8 @@ const (
 // ErrHeld is returned if another program has locked the state directory.
 var ErrHeld = errors.New("another coordinator serves from this state directory: stop it first, or choose another directory with --state")
 
-// ErrFormat is returned if a later version of the program wrote the state in an unknown format.
+// ErrFormat is returned if a later version of the program has written the state in a format that
+// this one does not know.
 var ErrFormat = errors.New("the state has a format that this program does not know: use the version that wrote it, or a later one")
 
 // ErrDamaged is returned if the state is inconsistent or cannot be read.
@@ -49,33 +50,33 @@ type Store struct {
 	layer   durable.Layer
 	commit  func(commit func() error) error
 	long    int64        // maximum size in bytes of a value in the database
-	folders sync.Map     // directories that are known to survive a crash
+	folders sync.Map     // directories that survive a crash, as far as known
 	files   atomic.Int64 // number of files written since Open
 
 	mu   sync.Mutex
-	lost error // read error after which the store can no longer be used, or nil
-	// whether a commit has failed, in this process or an earlier one, so that the operating
-	// system's copy of the file may differ from the disk
+	lost error // read error that made the store unusable, or nil
+	// whether a commit has failed in this process or an earlier one; the operating system's copy of
+	// the file may then differ from the disk
 	unsound bool
 }
 
 // Options configure a store.
 type Options struct {
-	// Commit, unless nil, is called for every commit, and must call its argument to commit. Tests
-	// use it to make commits fail.
+	// Commit, unless nil, is called for each commit, and must call its argument to do the commit.
+	// Tests use it to make commits fail.
 	Commit func(commit func() error) error
-	// Long is the maximum size of a value in the database. Larger ones go to files. The default is
-	// 1 MiB.
+	// Long is the maximum size of a value in the database. Larger values go to files. The default
+	// is 1 MiB.
 	Long int64
-	// Wait is how long Open waits for another program to unlock the file. The default is one
+	// Wait is how long Open waits if another program has locked the file. The default is one
 	// second.
 	Wait time.Duration
 	// Layer performs the operations on files.
 	Layer durable.Layer
 }
 
-// Open opens the store in a directory, and makes either if it does not exist. Only the owner has
-// access.
+// Open opens the store in a directory. It creates the directory and the store if they do not exist.
+// Only the owner has access to them.
 func Open(dir string, o Options) (*Store, error) {
 	if err := private.MakeDirectory(dir); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	err = s.prepare()
 	if err == nil {
-		err = durable.System{}.SyncDir(dir) // bbolt does not sync the directory of a new file
+		err = durable.System{}.SyncDir(dir) // bbolt does not sync the directory after it creates a file
 	}
 	if err == nil {
 		err = s.sweep()
@@ -133,8 +134,8 @@ func Exists(dir string) bool {
 	return err == nil
 }
 
-// checkFile returns an error for a symbolic link, a special file, and a file that other users can
-// access.
+// checkFile returns an error if the file is a symbolic link or a special file, or if other users
+// can access it.
 func checkFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -167,7 +168,7 @@ func (s *Store) prepare() error {
 
 var formatKey = []byte("format")
 
-// atLeast raises the format of the database to the given one, unless it is higher.
+// atLeast raises the database to the given format, unless it already has a higher one.
 func (s Study) atLeast(format string) error {
 	about := s.bucket.Tx().Bucket([]byte("about"))
 	if string(about.Get(formatKey)) >= format {
@@ -176,7 +177,7 @@ func (s Study) atLeast(format string) error {
 	return about.Put(formatKey, []byte(format))
 }
 
-// Close closes the file. After a read error it leaves this to the end of the process.
+// Close closes the file. After a read error, the file remains open until the process ends.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,17 +187,17 @@ func (s *Store) Close() error {
 	return readable(s.db.Close)
 }
 
-// A Tx is a transaction. The values that its methods return are valid only until it ends, unless
-// they are copies.
+// A Tx is a transaction. Unless they are copies, the values that its methods return become invalid
+// when it ends.
 type Tx struct {
 	tx      *bbolt.Tx
 	store   *Store
 	dropped []droppedFile
 }
 
-// Update runs f in a transaction. When it returns nil, the changes are on disk. If f fails, nothing
-// changes. If the commit fails, it is unknown whether the changes were made, and the next
-// transaction reads the actual state.
+// Update runs f in a transaction. Once it returns nil, the changes are on disk. If f fails, nothing
+// changes. If the commit fails, the changes may or may not have been made, and the next transaction
+// finds out by reading the disk.
 func (s *Store) Update(f func(*Tx) error) error {
 	var dropped []droppedFile
 	err := s.inside(func() (err error) {
@@ -204,13 +205,13 @@ func (s *Store) Update(f func(*Tx) error) error {
 		return err
 	})
 	for _, d := range dropped {
-		_ = s.Discard(d.study, d.value) // if the removal fails, Open removes the file later
+		_ = s.Discard(d.study, d.value) // if this fails, Open will remove the file
 	}
 	return err
 }
 
-// inside runs f, one transaction, on a sound store. It returns ErrDamaged if bbolt panics over a
-// damaged file.
+// inside runs f, which does one transaction, on a store that is sound. If bbolt panics because its
+// file is damaged, inside returns ErrDamaged.
 func (s *Store) inside(f func() error) error {
 	if err := s.sound(); err != nil {
 		return err
@@ -218,8 +219,8 @@ func (s *Store) inside(f func() error) error {
 	return s.readable(f)
 }
 
-// update runs f in a transaction that can write. It returns the files that f has dropped, for the
-// caller to delete.
+// update runs f in a writable transaction. It returns the files that f has dropped. The caller must
+// delete them.
 func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	tx, err := s.db.Begin(true)
 	if err != nil {
@@ -239,7 +240,7 @@ func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	return t.dropped, nil
 }
 
-// sound makes sure, after a failed commit, that the whole file is on disk. It returns an error if
+// sound makes sure that the whole file is on disk if a commit has failed. It returns an error if
 // the store can no longer be used.
 func (s *Store) sound() error {
 	s.mu.Lock()
@@ -262,7 +263,8 @@ func (s *Store) View(f func(*Tx) error) error {
 	})
 }
 
-// Dump calls f with every value in the database. Its path is the names of its buckets and its key.
+// Dump calls f with each value in the database. The path consists of the names of its buckets and
+// its key.
 func (tx *Tx) Dump(f func(path string, value []byte)) error {
 	return tx.tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return dump(string(name), b, f) })
 }

@@ -118,8 +118,8 @@ func TestFailedTransactionChangesNothing(t *testing.T) {
 	check(t, put(nil))
 }
 
-// A failed commit may have changed the file in memory but not on disk, so that a power failure
-// could undo the change. The store must write the file again before it reads from it.
+// After a failed commit, the file may be changed in memory but not on disk. A power failure could
+// then undo the change. So the store must write the file again before it reads from it.
 func TestFileIsRewrittenAfterFailedCommit(t *testing.T) {
 	refused, full := errors.New("the sync failed"), errors.New("no space left on device")
 	var fails bool
@@ -172,14 +172,14 @@ func TestFileIsRewrittenAfterFailedCommit(t *testing.T) {
 	}
 }
 
-// bodyOf returns the part of an answer's body that has arrived.
+// bodyOf returns as much of an answer's body as has arrived.
 func bodyOf(st Study, k ReleaseKey) ([]byte, error) {
 	b := make([]byte, st.Have(k))
 	return b, st.ReadAnswer(k, b, 0)
 }
 
-// Pieces form a body. When a plan is closed, the pieces are deleted and the envelopes of accepted
-// answers stay.
+// Pieces must add up to a body. When a plan is closed, the pieces must be deleted, but the
+// envelopes of accepted answers must remain.
 func TestReleases(t *testing.T) {
 	s := created(t, Options{})
 	a, b, next := ReleaseKey{Ask: 1, Client: "a"}, ReleaseKey{Ask: 1, Client: "a-b"}, ReleaseKey{Ask: 2, Client: "a"}
@@ -262,8 +262,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// Another user may control a link, or a directory that is open to others. Open must refuse them,
-// and must create nothing at the target of a link.
+// Another user may control a link, or a directory that is open to others, so Open must refuse both.
+// It must not create anything at the target of a link.
 //
 //abuse:case P06 linked or open to others: refused, and nothing is written at the target of a link
 func TestLinksAndOpenFilesAreRefused(t *testing.T) {
@@ -298,9 +298,9 @@ func TestLinksAndOpenFilesAreRefused(t *testing.T) {
 	}
 }
 
-// The store must not confuse messages of different steps for one plan and client. When the plan is
-// closed, only the envelopes of answers stay. An earlier version of the program must refuse the
-// state.
+// The store must not confuse messages for the same plan and client that belong to different steps.
+// When the plan is closed, only the envelopes of answers must remain. Earlier versions of the
+// program must refuse this state.
 func TestMessagesOfSteps(t *testing.T) {
 	s := created(t, Options{})
 	all := func(st Study, ask uint64, step Step) (text string) {

@@ -11,30 +11,30 @@ import (
 
 var studies = []byte("studies")
 
-// The buckets of a study. "By plan" means that the number of a plan is in the key, and "by name"
-// the name of a client.
+// These are the buckets of a study. "By plan" means that the key has the plan number, and "by name"
+// that it has the client's name.
 const (
-	about     = "about"     // properties of the study that never change (type Fixed), and the notes
+	about     = "about"     // the properties of the study that never change (type Fixed), and the notes
 	tickets   = "tickets"   // tickets of invitations, by name
 	entries   = "entries"   // signed roster entries of the clients, by name
 	certs     = "certs"     // certificates of clients, by name
 	approvals = "approvals" // envelopes of consents, by name
-	leaves    = "leaves"    // envelopes of the messages with which clients leave the study, by name
-	// envelope of each client's last message, by name, with an entry of the client's ledger in its
-	// header
+	leaves    = "leaves"    // envelopes of the messages by which clients leave the study, by name
+	// envelope of each client's last message, by name; the header refers to an entry of the
+	// client's ledger
 	last      = "last"
 	envelopes = "envelopes" // envelopes of the transcript's entries, by number
 	bodies    = "bodies"    // bodies of the transcript's entries, by number
-	asks      = "asks"      // number of the entry that contains a plan, by number of the plan
+	asks      = "asks"      // number of the entry that has a plan, by plan number
 	state     = "state"     // state of the study's algorithm
 	offers    = "offers"    // envelopes of incomplete answers, by plan and name
 	releases  = "releases"  // envelopes of accepted answers, by plan and name
-	pieces    = "pieces"    // pieces of the bodies of answers, by plan, name and offset
+	pieces    = "pieces"    // pieces of answers' bodies, by plan, name and offset
 	evidence  = "evidence"  // envelopes that contradict earlier messages, by plan and name
-	files     = "files"     // size and hash of each file, by the bucket and key of its value
+	files     = "files"     // size and hash of each file, by the bucket and key of the value
 
-	// published is not a bucket: it begins the keys of releases that clients fetch in the bucket
-	// "files", followed by the plan and the name.
+	// published is not a bucket. In the bucket "files", the keys of releases that clients fetch
+	// begin with it, followed by the plan and the name.
 	published = "published"
 )
 
@@ -43,7 +43,7 @@ var parts = []string{
 	offers, releases, pieces, evidence, files,
 }
 
-// A Part is a part of a study's state with one value for each client.
+// A Part is the part of a study's state that has one value per client.
 type Part string
 
 const (
@@ -60,23 +60,23 @@ type Hash = [32]byte
 type Fixed struct {
 	Document  []byte
 	Name      string   // the coordinator's name in the study
-	Addresses []string // addresses of the coordinator for clients
-	Authority []byte   // first certificate of the study's certificate authority (DER)
+	Addresses []string // the coordinator's addresses for clients
+	Authority []byte   // first certificate of the study's authority (DER)
 	Entry     []byte   // the coordinator's first roster entry
 }
 
-// ErrNoStudy is returned for a study that is not in the store.
+// ErrNoStudy is returned if the store does not have the study.
 var ErrNoStudy = errors.New("the state directory has no such study")
 
-// A Study gives access to one study within a transaction.
+// A Study gives access to one study inside a transaction.
 type Study struct {
 	tx     *Tx
 	hash   Hash
 	bucket *bbolt.Bucket
-	dir    string // directory of the study's files
+	dir    string // directory with the study's files
 }
 
-// Create adds a study. It returns an error if the study exists.
+// Create adds a study. It returns an error if there is already one with this hash.
 func (tx *Tx) Create(study Hash, f Fixed) (Study, error) {
 	b, err := tx.tx.Bucket(studies).CreateBucket(study[:])
 	if err != nil {
@@ -155,26 +155,27 @@ func (s Study) getJSON(part, key string, value any) error {
 	return nil
 }
 
-// Fixed returns the properties that were passed to Create.
+// Fixed returns the properties that were given to Create.
 func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed", &f) }
 
 // PutNote stores a value under a key, as JSON.
 func (s Study) PutNote(key string, value any) error { return s.putJSON(about, "note "+key, value) }
 
-// Note decodes into value the JSON that PutNote stored under a key, if any.
+// Note decodes the JSON that PutNote stored under a key into value. If there is none, it leaves
+// value unchanged.
 func (s Study) Note(key string, value any) error { return s.getJSON(about, "note "+key, value) }
 
-// Put stores a client's value for a part.
+// Put stores a client's value in a part.
 func (s Study) Put(p Part, client string, value []byte) error {
 	return s.part(string(p)).Put([]byte(client), value)
 }
 
-// Delete removes a client's value for a part.
+// Delete removes a client's value from a part.
 func (s Study) Delete(p Part, client string) error {
 	return s.part(string(p)).Delete([]byte(client))
 }
 
-// All returns copies of all values of a part, by client name.
+// All returns copies of all values in a part, keyed by client name.
 func (s Study) All(p Part) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	return all, s.part(string(p)).ForEach(func(k, v []byte) error {
@@ -183,30 +184,30 @@ func (s Study) All(p Part) (map[string][]byte, error) {
 	})
 }
 
-// PutTicket stores the ticket of an invitation, and replaces an earlier one for the same name.
+// PutTicket stores the ticket of an invitation. It replaces an earlier ticket for the same name.
 func (s Study) PutTicket(name string, ticket any) error { return s.putJSON(tickets, name, ticket) }
 
-// Tickets calls f with each ticket, in order of name.
+// Tickets calls f with each ticket, sorted by name.
 func (s Study) Tickets(f func(name string, decode func(ticket any) error) error) error {
 	return s.part(tickets).ForEach(func(k, v []byte) error {
 		return f(string(k), func(ticket any) error { return json.Unmarshal(v, ticket) })
 	})
 }
 
-// stateNow is the key of the saved state. In a store of format 3 it can be another key, the value
-// under stateSlot.
+// stateNow is the key of the saved state. A store of format 3 may use a different key, which is the
+// value under stateSlot.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState stores the state of the study's algorithm. It replaces the earlier state.
 func (s Study) PutState(v *Value) error {
-	// this also removes states that earlier formats have stored under other keys
+	// this also removes states that were stored under other keys by earlier formats
 	if err := s.dropPrefix(state, nil); err != nil {
 		return err
 	}
 	return s.put(state, stateNow, v)
 }
 
-// State returns a copy of the saved state, or nil if there is none.
+// State returns a copy of the saved state, or nil if no state was saved.
 func (s Study) State() ([]byte, error) {
 	if slot := s.part(state).Get(stateSlot); slot != nil {
 		return s.whole(state, clone(slot))
@@ -214,7 +215,7 @@ func (s Study) State() ([]byte, error) {
 	return s.whole(state, stateNow)
 }
 
-// clone returns a copy of b. The copy is nil only if b is nil.
+// clone returns a copy of b. The copy is nil only if b is.
 func clone(b []byte) []byte {
 	if b == nil {
 		return nil
