@@ -16,7 +16,7 @@ import (
 	"fedpvi/transport"
 )
 
-// pausing is a coordinator that holds back the entries after number until.
+// pausing is a coordinator that holds back all entries after number until.
 type pausing struct {
 	transport.Coordinator
 	until atomic.Uint64
@@ -53,9 +53,10 @@ func rotate(t *testing.T, c *client.Client, m *client.Member) error {
 	})
 }
 
-// The clients approve the study and stay away for 91 days, longer than their certificates are
-// valid. In the middle of the study they stay away for 400 days, longer than the certificate of the
-// authority. Two clients and the coordinator then get new keys, and the clients stay away again.
+// The clients approve the study and then stay away for 91 days, until their certificates have
+// expired. In the middle of the study they stay away for 400 days, until the authority's
+// certificate has expired too. After that, two clients and the coordinator get new keys, and the
+// clients stay away again.
 //
 //abuse:case A06 over TLS, certificates are renewed by identity after 91 and 400 days, and with new keys of both ends
 //abuse:case A14 certificates expire by the clock, and only the identities renew them
@@ -72,7 +73,7 @@ func TestClientsStayAway(t *testing.T) {
 			now.Store(today.Unix())
 			o := coordinator.Options{
 				Now:           func() time.Time { return time.Unix(now.Load(), 0) },
-				RoundDeadline: 2000 * 24 * time.Hour, // the open round waits for the clients
+				RoundDeadline: 2000 * 24 * time.Hour, // the open round must wait for the clients
 			}
 			front := &pausing{}
 			n := newNetworkAt(t, st, records, o, func(n *realNetwork) transport.Coordinator {
@@ -151,8 +152,8 @@ func TestRevokedClientIsShutOut(t *testing.T) {
 	}))
 }
 
-// The coordinator closes the connection of a client that gets new keys. The client can connect with
-// its new key, although no version of the roster has it yet.
+// When a client gets new keys, the coordinator closes its connection. The client must then be able
+// to connect with its new key, even though the roster does not have it yet.
 func TestNewKeyForConnectionsCountsAtOnce(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 3", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", ""))
 	n := newRealNetwork(t, st, records)

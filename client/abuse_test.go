@@ -24,7 +24,7 @@ import (
 	"fedpvi/transport"
 )
 
-// fork returns an independent copy of the hub that has closed the given plan.
+// fork returns an independent copy of the hub in which the given plan is closed.
 func (h *hub) fork(server []byte, ask int) *hub {
 	h.t.Helper()
 	other := *h
@@ -37,8 +37,8 @@ func (h *hub) fork(server []byte, ask int) *hub {
 	return &other
 }
 
-// The coordinator tells one client that both answered, and the other that its answer came too late.
-// Two signed entries with the same number prove that it cheated.
+// The coordinator tells one client that both have answered, and the other that its answer came too
+// late. Two signed entries with the same number are proof that it cheated.
 //
 //abuse:case A07 answers fit one transcript, each client refuses the other's, and both signed entries are evidence
 func TestTwoTranscripts(t *testing.T) {
@@ -50,7 +50,7 @@ func TestTwoTranscripts(t *testing.T) {
 	before := h.chain
 	other := *h
 	other.chain = before
-	south.mustStep() // both answers have arrived; south has not seen the outcome yet
+	south.mustStep() // both answers are in, but south has not yet seen the outcome
 	said := before.Position().Number
 	told := other.fork(state, 1)
 	at := int(said)
@@ -94,7 +94,7 @@ func TestAClockThatJumps(t *testing.T) {
 	if len(h.releases) != answers {
 		t.Errorf("%d answers were sent, want %d", len(h.releases), answers)
 	}
-	p.late = day // was 30 days ahead; the client must still finish the study
+	p.late = day // the clock was 30 days ahead; the client must still finish the study
 	play(t, all)
 	c := p.open()
 	defer c.Close()
@@ -139,7 +139,8 @@ func copyState(t *testing.T, from, to string) {
 	}))
 }
 
-// The records are exported again with one more record, for a study of another coordinator.
+// The data holder exports the records again, with one more record, and uses them in a study of
+// another coordinator.
 //
 //abuse:case A24 a new export with more records has the same budget
 //abuse:case P19 a second study of another coordinator is charged on top of the first
@@ -182,7 +183,7 @@ func TestWhatWasSpentStays(t *testing.T) {
 	}
 }
 
-// An impostor runs the same study with other keys at the coordinator's address.
+// At the coordinator's address, an impostor runs the same study with different keys.
 //
 //abuse:case A09 over a real connection: no token and no byte of a client reaches it
 //abuse:case P08 over a real connection: a coordinator without TLS gets no data

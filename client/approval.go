@@ -11,20 +11,20 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// An approval records that the data holder consented to a study. It is valid only for the exact
-// bytes of the study document and the policy with these hashes.
+// An approval records that the data holder consented to a study. It applies only to the study
+// document and the policy that have these hashes, byte for byte.
 type approval struct {
 	Study  ledger.Hash `json:"study"`
 	Policy ledger.Hash `json:"policy"`
 	Terms
-	Roster *ledger.Hash `json:"roster,omitempty"` // hash of the roster at the time of the approval, or nil if none was known
+	Roster *ledger.Hash `json:"roster,omitempty"` // hash of the roster at the time of approval; nil if it was not known
 	Time   time.Time    `json:"time"`
 }
 
 // Approve records that the data holder consents to a study. digest is the SHA-256 of the study
-// document, or at least its first 12 digits. Approve creates the budget of the data set if there is
-// none. It refuses a study that costs more than the remaining budget or occupies this machine
-// longer than the policy allows.
+// document, or at least its first 12 digits. If the data set has no budget, Approve creates it. It
+// refuses a study that costs more than what is left of the budget, or that would keep this machine
+// busy longer than the policy allows.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: run client review to read the study", digest, m.Hash)}
@@ -63,8 +63,8 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	}
 	cost := whole
 	if c.begun(m, t.Dataset) {
-		// Do not add the cost of the whole study again. The ledger has charged the earlier answers,
-		// and checks each later one when it is charged.
+		// Do not count the cost of the whole study again. The earlier answers are already in the
+		// ledger, and each later one is checked when it is charged.
 		cost = accountant.Composed{}
 	}
 	if _, err := c.quote(t, d, m.Study, cost); err != nil {
@@ -82,8 +82,8 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Roster: seen, Time: c.now().UTC().Truncate(time.Second)})
 }
 
-// seenRoster returns the hash of the roster that the client has received, or nil. It returns an
-// error if the policy does not allow a client in the roster.
+// seenRoster returns the hash of the roster that the client has received, or nil. If the policy
+// does not allow one of the clients, it returns an error.
 func (c *Client) seenRoster(m *Member, p *Policy) (*ledger.Hash, error) {
 	members, err := c.roster(m)
 	if err != nil || members == nil {
@@ -93,13 +93,14 @@ func (c *Client) seenRoster(m *Member, p *Policy) (*ledger.Hash, error) {
 	return &hash, p.knows(members, m.Name)
 }
 
-// begun reports whether the ledger has charged the data set for this study.
+// begun reports whether this study has been charged to the data set.
 func (c *Client) begun(m *Member, dataset string) bool {
 	a, _ := c.store.Account(dataset)
 	return slices.ContainsFunc(a.Studies, func(s ledger.StudySpent) bool { return s.Study == m.Hash })
 }
 
-// approved returns the approved terms of this study, or a [*Refusal].
+// approved returns the terms under which the study was approved. If there is no valid approval, it
+// returns a [*Refusal].
 func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	if err := c.leftAlready(m); err != nil {
 		return Terms{}, err
@@ -127,7 +128,7 @@ func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	return a.Terms, nil
 }
 
-// Standing describes whether a study is over, left or approved. p is nil if there is no policy.
+// Standing describes whether a study is over, left or approved. If there is no policy, p is nil.
 func (c *Client) Standing(m *Member, p *Policy) (string, error) {
 	e, err := c.Ending(m)
 	switch {
@@ -149,10 +150,10 @@ func (c *Client) Standing(m *Member, p *Policy) (string, error) {
 	return Undecided, nil
 }
 
-// These are the results of [Client.Standing] for a study that is not over.
+// These are the values that [Client.Standing] returns for a study that is not over.
 const (
 	Approved  = "approved"
-	Undecided = "not approved" // the data holder can approve or leave the study
+	Undecided = "not approved" // the data holder can still approve or leave the study
 	Left      = "left"
 )
 
@@ -169,8 +170,8 @@ func (c *Client) consent(m *Member) ([]byte, error) {
 	return transcript.SignApproval(m.newest().identity, m.Hash, m.coordinator().Key.Fingerprint(), sequence, head)
 }
 
-// Terms returns the terms under which the data holder approved the study, or false if there is no
-// approval under this policy.
+// Terms returns the terms under which the data holder approved the study. If there is no approval
+// under this policy, it returns false.
 func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	t, err := c.approved(m, p)
 	return t, err == nil

@@ -11,9 +11,9 @@ import (
 	"fedpvi/transport"
 )
 
-// note writes a line about a study to the audit log. No attribute may depend on records, except
-// through the sums of released answers. The time of a line must not show how long this client
-// computed or read records.
+// note writes a log line about a study to the audit log. No attribute may depend on records, except
+// through the sums of released answers. The time of a log line must not show how long this client
+// read or processed its records.
 func (c *Client) note(m *Member, event string, level slog.Level, attrs ...slog.Attr) {
 	c.audit.Write(event, level, append([]slog.Attr{slog.String("study", m.Study.Name), slog.String("digest", m.Hash.String())}, attrs...)...)
 }
@@ -22,8 +22,9 @@ func (c *Client) noteKeys(m *Member, e roster.Entry) {
 	c.note(m, audit.Keys, slog.LevelWarn, slog.String("party", string(e.Name)), slog.String("fingerprint", e.Key.Fingerprint().String()))
 }
 
-// handshakes returns a function that writes attempts to connect to the audit log, or nil if there
-// is none. coordinator is the fingerprint that is expected at the addresses.
+// handshakes returns a function that writes connection attempts to the audit log. If there is no
+// audit log, it returns nil. The fingerprint coordinator is the one that is expected at the
+// addresses.
 func (c *Client) handshakes(coordinator string) func(address string, err error) {
 	if c.audit == nil {
 		return nil
@@ -45,7 +46,7 @@ func (c *Client) handshakes(coordinator string) func(address string, err error) 
 	}
 }
 
-// noteEntry writes an entry that changes the study or the roster to the audit log.
+// noteEntry logs an entry that changes the study or the roster to the audit log.
 func (a *participant) noteEntry(e transcript.Entry, before session.History) {
 	c, m, now := a.client, a.member, a.history()
 	switch {
@@ -74,9 +75,9 @@ func (a *participant) noteVerdict(ask uint64, level slog.Level, verdict string) 
 	a.client.note(a.member, audit.Verdict, level, slog.Uint64("plan", ask), slog.String("verdict", verdict))
 }
 
-// noteAnswer writes an answer and its charge to the audit log. It is called when the answer is
-// sent, a time that the coordinator sees anyway. The time at which the answer was computed depends
-// on records and must not be logged.
+// noteAnswer logs an answer and its charge to the audit log. It is called when the answer is sent,
+// which the coordinator sees anyway. The time when the answer was computed depends on records, and
+// must not be logged.
 func (a *participant) noteAnswer(ask uint64, level slog.Level, outcome string) {
 	if a.client.audit == nil {
 		return

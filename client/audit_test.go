@@ -15,8 +15,8 @@ func (p *holder) audited() (lines *auditlog.Lines) {
 	return lines
 }
 
-// playAudited plays a study with two clients. The first has an audit log, and the text added at the
-// end of its records.
+// playAudited plays a study with two clients. The first one has an audit log, and the text added is
+// appended to its records.
 func playAudited(t *testing.T, added string) (*holder, *auditlog.Lines) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	all := []*holder{newHolder(t, h, "north", 0), newHolder(t, h, "south", 1)}
@@ -31,7 +31,7 @@ func playAudited(t *testing.T, added string) (*holder, *auditlog.Lines) {
 	return all[0], lines
 }
 
-// Another attribute could depend on records.
+// The test compares all attributes, because any other could depend on records.
 //
 //abuse:case A17 the audit log of a client has its answers, charges and verdicts, and nothing else
 func TestAuditLogOfAClient(t *testing.T) {

@@ -24,21 +24,21 @@ import (
 // Options configure Open.
 type Options struct {
 	Dir     string // state directory
-	Program string // name and version, recorded in the ledger
+	Program string // name and version of the program, recorded in the ledger
 	Command string // command line, shown to another process that finds the state in use
 	Now     func() time.Time
 	Log     *slog.Logger
 	Audit   *audit.Log     // audit log to which this client writes events; nil if there is none
-	Unlock  keyfile.Unlock // opens the key files, if they are protected
-	// Create lets Open make the state directory if there is none.
+	Unlock  keyfile.Unlock // opens the key files if they are protected
+	// Create makes Open create the state directory if it does not exist.
 	Create bool
-	// Boundary is called before and after every commit. Layer is inserted between the database and
-	// its file. Both are for tests. See [ledger.Options].
+	// Boundary is called before and after each commit. Layer goes between the database and its
+	// file. Both are for tests. See [ledger.Options].
 	Boundary func(point string) error
 	Layer    durable.Layer
 }
 
-// A Client takes part in studies for a data holder. Its state is one directory.
+// A Client takes part in studies on behalf of a data holder. Its state is in one directory.
 type Client struct {
 	dir   string
 	store *ledger.Store
@@ -49,10 +49,10 @@ type Client struct {
 	unlock keyfile.Unlock // settings with which the key files were opened
 	noise  func(ask int) *dpmech.Stream
 
-	stopwatch func() time.Time // clock that measures rehearsals, in which a client tries out a study
+	stopwatch func() time.Time // clock that times rehearsals, in which a client tries out a study
 }
 
-// Open opens a state directory. The error is a [*ledger.Held] if another process has it open.
+// Open opens a state directory. If another process has it open, the error is a [*ledger.Held].
 func Open(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -70,55 +70,55 @@ func Open(o Options) (*Client, error) {
 	}, nil
 }
 
-// Close releases the state directory.
+// Close closes the state directory, so that other processes can open it.
 func (c *Client) Close() error { return c.store.Close() }
 
 // Store returns the ledger.
 func (c *Client) Store() *ledger.Store { return c.store }
 
-// Names of the values in the state of a study.
+// These are the names of the values in a study's state.
 const (
 	documentPart   = "document"   // the study document, byte for byte
-	membershipPart = "membership" // client name, certificate and roster entry that the client received when it joined
-	approvalPart   = "approval"   // the approval by the data holder
+	membershipPart = "membership" // client name, certificate and roster entry, from when the client joined
+	approvalPart   = "approval"   // the data holder's approval
 	rosterPart     = "roster"     // the first entry of the transcript
 	versionPart    = "version"    // the present version of the roster, if it has changed
-	positionPart   = "position"   // position of the client in the transcript
+	positionPart   = "position"   // the client's position in the transcript
 	sitePart       = "site"       // state of the site, which computes the answers
-	sumsPart       = "sums"       // state of the secure sums, with the keys that this client shares with each other client
+	sumsPart       = "sums"       // state of the secure sums, with the keys that this client shares with the other clients
 	keysPart       = "keys"       // message with this client's keys for the secure sums
-	wordPart       = "word"       // this client's confirmation or share for the open plan, with secure sums
+	wordPart       = "word"       // with secure sums: this client's confirmation or share for the open plan
 	leftPart       = "left"       // reason why the client left the study
-	haltPart       = "halt"       // reason why this copy of the state must not be used any more, for all studies
+	haltPart       = "halt"       // for all studies: why this copy of the state must no longer be used
 )
 
 // membership is the saved result of joining a study.
 type membership struct {
 	Name        identity.Name        `json:"name"` // name of this client in the study
 	Coordinator identity.Fingerprint `json:"coordinator"`
-	Entry       []byte               `json:"entry"` // the coordinator's roster entry when this client joined
+	Entry       []byte               `json:"entry"` // the coordinator's roster entry at the time when this client joined
 	Addresses   []string             `json:"addresses"`
 	Authority   []byte               `json:"authority"`
 	Certificate []byte               `json:"certificate"`
 	Joined      time.Time            `json:"joined"`
 
 	Renewals [][]byte `json:"renewals,omitempty"` // renewals of Entry that this client knows, oldest first
-	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an old version of the program joined
+	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an old version of the program joined the study
 	Next     []byte   `json:"next,omitempty"`     // renewal of Own that is not yet valid
 	Accepted bool     `json:"accepted,omitempty"` // whether the coordinator has accepted the keys in Next
 }
 
-// A Member is a study that the client has joined.
+// A Member is a study that this client has joined.
 type Member struct {
 	membership
 	Hash  ledger.Hash
 	Study *study.Study
 
-	hub      atomic.Pointer[roster.Entry] // roster entry of the coordinator; connections read it concurrently
-	own      roster.Entry                 // present roster entry of this client
+	hub      atomic.Pointer[roster.Entry] // the coordinator's roster entry; connections read it concurrently
+	own      roster.Entry                 // this client's present roster entry
 	next     *roster.Renewal              // renewal of own that is not yet valid; nil if there is none
-	keys     keys                         // keys in own
-	nextKeys keys                         // keys in next
+	keys     keys                         // keys that belong to own
+	nextKeys keys                         // keys that belong to next
 }
 
 // Members returns all studies that the client has joined.
@@ -141,8 +141,8 @@ func (c *Client) Members() ([]*Member, error) {
 	return all, nil
 }
 
-// Member returns the study with the given name or first digits of its digest, or the only study if
-// named is empty.
+// Member returns the study that named identifies by its name or the first digits of its digest. If
+// named is empty, it returns the only study.
 func (c *Client) Member(named string) (*Member, error) {
 	all, err := c.Members()
 	if err != nil {
@@ -185,7 +185,8 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, c.loadMember(m)
 }
 
-// loadMember parses the roster entries of m, loads its keys, and destroys old ones.
+// loadMember parses the roster entries of m, loads the keys that belong to them, and destroys old
+// keys.
 func (c *Client) loadMember(m *Member) error {
 	first, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err == nil {
@@ -217,8 +218,8 @@ func (c *Client) loadMember(m *Member) error {
 	return c.destroyOld(m)
 }
 
-// loadFirstKeys loads the keys of a study that an earlier version of the program joined. That
-// version saved no roster entry, so loadFirstKeys makes one and signs it.
+// loadFirstKeys loads the keys of a study that was joined by an earlier version of the program.
+// That version did not save its roster entry, so loadFirstKeys makes one and signs it.
 func (c *Client) loadFirstKeys(m *Member) (err error) {
 	path := filepath.Join(c.keyFolder(m.Hash), tlsKeyFile)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
@@ -233,7 +234,7 @@ func (c *Client) loadFirstKeys(m *Member) (err error) {
 	return err
 }
 
-// part reads one value of a study's state, which must exist.
+// part reads a value of a study's state. The value must exist.
 func (c *Client) part(of ledger.Hash, part string) ([]byte, error) {
 	b, ok, err := c.store.Part(of, part)
 	if err == nil && !ok {
@@ -242,7 +243,7 @@ func (c *Client) part(of ledger.Hash, part string) ([]byte, error) {
 	return b, err
 }
 
-// get reads one JSON value of a study's state, which must exist, into v.
+// get reads a JSON value of a study's state into v. The value must exist.
 func (c *Client) get(of ledger.Hash, part string, v any) error {
 	b, err := c.part(of, part)
 	if err != nil {

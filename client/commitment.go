@@ -14,8 +14,8 @@ import (
 )
 
 // checkAnswers checks the clients' signatures in the body of an outcome, and returns the rest of
-// the body. Releases that are too long for the outcome are fetched one by one and added up. Other
-// bodies stay unchanged.
+// the body. If the releases are too long for the outcome, it fetches them one by one and adds them
+// up. Other bodies are returned unchanged.
 func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) ([]byte, error) {
 	if !a.chain.Commits() {
 		return body, nil
@@ -48,8 +48,9 @@ func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.
 		if names[i] != a.member.Name {
 			continue
 		}
-		// This client's release names an entry of its ledger. If the ledger lacks it, the ledger
-		// was restored from an earlier copy. The check works even if the coordinator hides entries.
+		// This client's release names an entry of its ledger. If the entry is missing, the ledger
+		// was restored from an earlier copy. This check works even if the coordinator withholds
+		// entries.
 		if err := a.client.owns(r.Header.LedgerSeq, r.Header.LedgerHead, fmt.Sprintf("the answer of this client in the outcome of plan %d", e.Ask)); err != nil {
 			return nil, err
 		}
@@ -63,7 +64,7 @@ func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.
 	return answered.Outcome, nil
 }
 
-// fetch returns a function that fetches the releases of a plan from the coordinator.
+// fetch returns a function that fetches a plan's releases from the coordinator.
 func (a *participant) fetch(ctx context.Context, link Link, plan uint64) pvi.Fetch {
 	return func(of pvi.ClientID, hash pvi.Digest, size int64, w io.Writer) error {
 		err := link.Release(ctx, plan, hash, size, w)

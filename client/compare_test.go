@@ -12,7 +12,7 @@ import (
 	"fedpvi/sim"
 )
 
-// comparedStudy is a study that scores held-out records.
+// comparedStudy is a study in which held-out records are scored.
 const comparedStudy = `
 study = { version = 2, name = "compared" }
 model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "z"] }
@@ -35,7 +35,7 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// The expected number of held-out records is 120, which is 40 % of all records.
+// The study holds out 40 % of all records, so 120 are to be expected.
 func TestHeldOutScoresOfDaemons(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"messages": nil,

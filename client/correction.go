@@ -9,17 +9,17 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// correctionAsk is the plan number in a ledger entry that corrects earlier charges of a study. Real
-// plans are numbered from 1.
+// correctionAsk is the plan number in a ledger entry that corrects a study's earlier charges. The
+// numbers of real plans start at 1.
 const correctionAsk = 0
 
-// correct corrects charges that earlier versions of the program computed too low. If the policy
-// trusted the coordinator and the study assumed no colluders, they charged the cost for an
-// outsider, although each participant knows its own noise. For each such study, correct adds one
-// entry with the missing cost to the ledger. If the budget does not cover it, correct returns an
-// error, and no more is released about the data set.
+// correct adds the costs that earlier versions of the program did not charge. If the policy trusted
+// the coordinator and the study assumed no colluders, they charged the cost against an outsider.
+// But each participant knows its own noise, and so learns more. For each such study, correct adds a
+// ledger entry with the missing cost. If the budget does not cover it, correct returns an error,
+// and nothing more is released about the data set.
 func (c *Client) correct(dataset string) error {
-	last := map[ledger.Hash]ledger.Charge{} // last charge that was computed for an outsider, keyed by study
+	last := map[ledger.Hash]ledger.Charge{} // last charge against an outsider, keyed by study
 	charged := map[ledger.Hash]accountant.Composed{}
 	err := c.store.Stamps(func(s ledger.Stamp) error {
 		charge := s.Entry.Charge
@@ -59,18 +59,18 @@ func (c *Client) correct(dataset string) error {
 	return nil
 }
 
-// undercharged finds the missing cost of the earlier charges of a study. It returns the strongest
-// observer that the study does not trust, and the event to charge in addition. The charges so far
-// are for an outsider. With the additional event they cost at least as much as the same releases
-// cost for this observer.
+// undercharged determines how much the earlier charges of a study are too low. It returns the
+// strongest observer that the study does not trust, and an event that must be charged as well. So
+// far, the releases were charged against an outsider. Together with this event, they cost at least
+// as much as against that observer.
 //
-// For Gaussian releases the two costs are equal. The parameter μ of Gaussian differential privacy
-// is larger for an observer who knows noise shares:
+// For Gaussian releases, the two costs are the same. The parameter μ of Gaussian differential
+// privacy is larger for an observer who knows some noise shares:
 //
 //	μ²(observer) = n/k · μ²(outsider)
 //
 // Here n and k are the numbers of noise shares that the outsider and the observer do not know. For
-// other releases the additional event is the whole study.
+// other releases, the event is the whole study.
 func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant.Composed) (extra accountant.Event, view string, err error) {
 	m, err := c.member(of)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant
 	}
 	unknown := 1
 	for _, of := range whole {
-		unknown = max(unknown, of.View.Shares) // largest for an outsider, who knows no noise share
+		unknown = max(unknown, of.View.Shares) // an outsider knows no noise shares, so this is the largest number
 	}
 	missing := float64(unknown)/float64(strongest.View.Shares) - 1
 	const roundOff = 1 + 0x1p-40

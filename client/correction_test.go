@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An earlier version of the program computed the cost for an outsider, because the policy trusted
-// the coordinator. For another participant, μ² is 3/2 times as large.
+// Since the policy trusted the coordinator, an earlier version of the program charged the cost
+// against an outsider. For another participant, μ² is 3/2 times as large.
 func TestEarlierChargesAreCorrected(t *testing.T) {
 	h := newHub(t, planeStudy(clientPrivacy, "", "min_clients = 3"))
 	whole, err := session.Whole(h.study, []pvi.ClientID{"east", "north", "south"})
@@ -27,7 +27,7 @@ func TestEarlierChargesAreCorrected(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		epsilon float64 // ε of the budget; the charge costs 1.70 for an outsider and 2.13 for a participant
+		epsilon float64 // ε of the budget; the charge costs 1.70 against an outsider and 2.13 against a participant
 		fits    bool
 	}{{40, true}, {1.9, false}} {
 		p := newHolder(t, h, "north", 0)
@@ -51,7 +51,7 @@ func TestEarlierChargesAreCorrected(t *testing.T) {
 			continue
 		}
 		check(t, err)
-		check(t, p.approve()) // The second approval finds nothing to correct.
+		check(t, p.approve()) // now there is nothing left to correct
 		after := p.account()
 		if want := before.Spent * 3 / 2; math.Abs(after.Spent/want-1) > 1e-6 || after.Spent < want {
 			t.Errorf("spent %g and then %g, want %g", before.Spent, after.Spent, want)

@@ -13,8 +13,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killAt returns a function for Boundary that kills the process at the n-th commit boundary, from
-// 1.
+// killAt returns a function for Boundary that kills the process at commit boundary number n,
+// counted from 1.
 func killAt(n int) func(string) error {
 	at := 0
 	return func(string) error {
@@ -25,7 +25,7 @@ func killAt(n int) func(string) error {
 	}
 }
 
-// killAfterCharge kills the process between the charge of an answer and its sending.
+// killAfterCharge kills the process after an answer is charged and before it is sent.
 func killAfterCharge(point string) error {
 	if point == "charge: after the commit" {
 		return errKilled
@@ -33,8 +33,8 @@ func killAfterCharge(point string) error {
 	return nil
 }
 
-// killed kills the client at the n-th commit boundary of a run. It returns false if the run ended
-// before.
+// killed runs the client and kills it at commit boundary number n. If the run ends before, killed
+// returns false.
 func (p *holder) killed(n int) bool {
 	p.t.Helper()
 	c := p.openWith(killAt(n))
@@ -90,7 +90,7 @@ func TestKilledClientContinues(t *testing.T) {
 	}
 }
 
-// one checks that the ledger of a client has exactly one charge for each answer.
+// one checks that a client's ledger has exactly one charge for each answer.
 func one(t *testing.T, h *hub, p *holder) {
 	t.Helper()
 	answers := len(h.answersOf(p.name))
@@ -117,9 +117,9 @@ func TestSameBytesAreSentAgain(t *testing.T) {
 		item := h.releases[releaseKey{p.name, 1}]
 		return fmt.Sprintf("%x %x", item.Envelope, item.Body)
 	}
-	p.seed++ // with this seed the client would draw different noise
+	p.seed++ // a new answer would have different noise
 	first, spent := sent(), p.account().Spent
-	// The coordinator loses the answer, as if it had never arrived.
+	// The coordinator loses the answer. To the client, it is as if it had never arrived.
 	delete(h.releases, releaseKey{p.name, 1})
 	h.restart()
 	if second := sent(); second != first || strings.TrimSpace(first) == "" {

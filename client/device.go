@@ -6,10 +6,9 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// useDevice selects a device for the private gradient steps of the site. If the user has not chosen
-// one, a device is used only if it is likely to be faster than the CPU. In any case the CPU draws
-// the batches, with the selection Exact of package dpmech. The log contains no values that depend
-// on records.
+// useDevice selects a device for the site's private gradient steps. Unless the user has chosen one,
+// it takes a device only if it is likely to be faster than the CPU. In any case, the CPU draws the
+// batches, with the selection Exact of package dpmech. Nothing in the log depends on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil
@@ -35,7 +34,8 @@ func (a *participant) useDevice() error {
 	return nil
 }
 
-// withoutDevice logs why the CPU computes the steps, or fails if the user requires a device.
+// withoutDevice logs why the steps are computed on the CPU. If the user requires a device, it
+// returns an error instead.
 func (a *participant) withoutDevice(why error) error {
 	if a.wanted.Demanded() {
 		return &UsageError{why}

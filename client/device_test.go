@@ -31,7 +31,7 @@ func (gone) Close() error                                  { return nil }
 type source struct {
 	devices  []device.Device
 	demanded bool
-	taken    chan struct{} // receives a value whenever a client opens a device
+	taken    chan struct{} // receives a value each time a client opens a device
 }
 
 func newSource(demanded bool, devices ...device.Device) *source {
@@ -64,7 +64,8 @@ func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	}
 }
 
-// A log that depended on the number of records would reveal it.
+// Clients with different numbers of records must log the same, so that the log does not reveal the
+// number.
 func TestLogsOfFailedDevices(t *testing.T) {
 	var reasons [2][]string
 	for world, added := range []string{"", "0.5,a,yes\n"} {
@@ -90,7 +91,7 @@ func TestLogsOfFailedDevices(t *testing.T) {
 	}
 }
 
-// A listener is a device that records the kind of each batch, and then fails.
+// A listener is a device that notes the kind of each batch, and then fails.
 type listener struct {
 	gone
 	mutex sync.Mutex
@@ -110,17 +111,18 @@ func (l *listener) Free(uint64) error { return nil }
 func (l *listener) Write(memory uint64, words []uint64) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	// words is a job for the device. Its first word is the address of a batch description, which
-	// begins with the kind of the batch.
+	// words is a job for the device. Its first word is the address of a batch description, and the
+	// first word of that is the kind of the batch.
 	if plan := (words[0] - memory) / 8; plan < uint64(len(words)) {
 		l.kinds = append(l.kinds, words[plan])
 	}
 	return nil
 }
 
-// The client draws the batches, so a device adds no assumption to the privacy guarantee.
+// The client must draw the batches itself, so that the privacy guarantee does not depend on the
+// device.
 func TestBatchesForADeviceAreListed(t *testing.T) {
-	const listed = 2 // kind of a batch that is an explicit list of records
+	const listed = 2 // kind of a batch that is a list of its records
 	st, records, _, _ := simulated(t, federatedStudy(logistic, someOfThem, ofRecords, ""))
 	n := newRealNetwork(t, st, records)
 	device := new(listener)

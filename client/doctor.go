@@ -29,17 +29,18 @@ func failed(check string, err error, fix string) Finding {
 	return Finding{Check: check, Found: err.Error(), Fix: fix}
 }
 
-// An Examination configures [Client.Examine].
+// An Examination is the configuration of [Client.Examine].
 type Examination struct {
 	Study string        // name or first digits of the digest; empty for the only study
-	Data  origin.Source // table of records; the zero Source skips the check
-	// Connect connects to the coordinator. If Connect is nil, Examine skips this check.
+	Data  origin.Source // table of records; if zero, the check is skipped
+	// Connect connects to the coordinator. If it is nil, Examine skips this check.
 	Connect func(ctx context.Context, m *Member) (Link, func() error, error)
 	Program string
 }
 
-// Examine checks everything that a run needs, and returns a Finding for each check, with a remedy
-// if it failed. The state directory and the ledger always pass, because Open has checked them.
+// Examine checks everything that a run needs. It returns a Finding for each check, and if a check
+// failed, the Finding has a remedy. The state directory and the ledger always pass, because Open
+// has already checked them.
 func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	sequence, head := c.store.Head()
 	all := []Finding{
@@ -86,7 +87,7 @@ func (c *Client) examineIdentity() Finding {
 	return passed("identity", "fingerprint %s", f)
 }
 
-// examineKeys lets unprotected key files pass, because the disk may be encrypted.
+// examineKeys accepts unprotected key files, because the disk may be encrypted.
 func (c *Client) examineKeys() Finding {
 	const check = "keys"
 	l, err := keyfile.List(c.dir)
@@ -134,7 +135,7 @@ func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	return all
 }
 
-// examineHours reads no records.
+// examineHours does not read any records.
 func (c *Client) examineHours(m *Member, p *Policy) Finding {
 	const check = "computing time"
 	r, err := c.Review(m, p, "")
@@ -147,13 +148,13 @@ func (c *Client) examineHours(m *Member, p *Policy) Finding {
 	return passed(check, "%s", r.Takes.InWords())
 }
 
-// examineLink also compares the coordinator's record of this client with the ledger.
+// examineLink also checks that the ledger agrees with the coordinator's record of this client.
 func (c *Client) examineLink(ctx context.Context, m *Member, connect func(context.Context, *Member) (Link, func() error, error)) []Finding {
 	link, closed, err := connect(ctx, m)
 	if err != nil {
 		return []Finding{failed("coordinator", err, "check the address, and whether this machine may connect to it; ask the coordinator's people whether it is running")}
 	}
-	defer func() { _ = closed() }() // the error is ignored, because nothing was changed over this connection
+	defer func() { _ = closed() }() // ignore the error, because this connection has changed nothing
 	all := []Finding{passed("coordinator", "reached, with the key in the invitation and a certificate of the study")}
 	standing, err := link.Standing(ctx)
 	if err != nil {

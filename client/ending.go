@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An Ending contains the result of a study, or the reason why the study was aborted.
+// An Ending has the result of a study or, if the study was aborted, the reason.
 type Ending struct {
 	Aborted bool   `json:"aborted"`
 	By      string `json:"by,omitempty"`
@@ -21,8 +21,8 @@ type Ending struct {
 }
 
 // end checks the last entry of the transcript and returns the client's own result. The
-// coordinator's λ must be the same, and the ledger must contain the entries in this client's
-// receipts.
+// coordinator's λ must be the same, and the ledger must have all entries that are listed in this
+// client's receipts.
 func (a *participant) end(body []byte) (*Ending, error) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {
@@ -43,8 +43,8 @@ func (a *participant) end(body []byte) (*Ending, error) {
 		return nil, err
 	}
 	for _, r := range closing.Receipts {
-		// Clients do not sign receipts, so a forged one must not make the client treat its own
-		// state as an old copy.
+		// Receipts are not signed by clients. If one is forged, the client must not conclude that
+		// its own state is an old copy.
 		if r.Client == a.member.Name && !a.client.store.Contains(r.LedgerSeq, r.LedgerHead) {
 			return nil, &Refusal{fmt.Sprintf("the receipt for plan %d names entry %d of the ledger, which this ledger does not contain", r.Ask, r.LedgerSeq)}
 		}
@@ -52,9 +52,9 @@ func (a *participant) end(body []byte) (*Ending, error) {
 	return &Ending{Result: own}, nil
 }
 
-// sameNumbers checks that the stated result has the protocol and λ of the client's own. λ is the
-// same on every machine. Numbers computed from λ can be rounded differently and are not compared:
-// the data holder receives the client's own.
+// sameNumbers checks that the published result has the same protocol and λ as the client's own. λ
+// is the same on every machine. Numbers that are computed from λ may be rounded differently, so
+// they are not compared, and the data holder gets the client's own.
 func sameNumbers(own *session.Result, stated []byte) error {
 	var said struct {
 		Protocol string    `json:"protocol"`
@@ -74,7 +74,7 @@ func aborted(body []byte) (*Ending, error) {
 	return &Ending{Aborted: true, By: string(abortion.By), Reason: strings.TrimSpace(abortion.Reason)}, nil
 }
 
-// excluded processes an entry that excludes a client, and refuses if it is this one.
+// excluded processes an entry that excludes a client. If it is this client, it returns a Refusal.
 func (a *participant) excluded(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	switch {

@@ -18,22 +18,23 @@ import (
 	"fedpvi/transport"
 )
 
-// Exit codes, the same in every version of the program. See docs/use/exit-codes.md.
+// These are the exit codes, which are the same in every version of the program. See
+// docs/use/exit-codes.md.
 const (
 	OK          = 0
 	Failed      = 1   // any other error; the message gives the reason
 	Usage       = 2   // the command line or a file cannot be used
-	Declined    = 3   // refused by the policy, the rules of the study, or the coordinator
+	Declined    = 3   // refused by the policy, the study's rules or the coordinator
 	OverBudget  = 4   // the study costs more than the remaining privacy budget
-	Damaged     = 5   // the state is damaged, or older than a message of this client
+	Damaged     = 5   // the state is damaged, or is older than a message that this client has sent
 	Unreachable = 6   // the coordinator cannot be reached
-	Fruitless   = 7   // several consecutive answers were charged without success (see [Failing] and [Stalled])
+	Fruitless   = 7   // several answers in a row were charged without success (see [Failing] and [Stalled])
 	Interrupted = 130 // stopped by a signal
 )
 
 // A Refusal is the error for an action that the policy, the study or the coordinator does not
-// allow, and for a message that breaks the rules of the study. Reason is for the data holder. The
-// refused action has not changed the state.
+// allow, and for a message that breaks the rules of the study. The Reason is meant for the data
+// holder. The state is as it was before the action.
 type Refusal struct{ Reason string }
 
 func (r *Refusal) Error() string { return r.Reason }
@@ -45,8 +46,8 @@ func (u *UsageError) Error() string { return u.Err.Error() }
 
 func (u *UsageError) Unwrap() error { return u.Err }
 
-// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent,
-// for example after it was restored from a backup.
+// RolledBack is the error for a ledger that does not have the charge of an answer that was already
+// sent, for example because the ledger was restored from a backup.
 type RolledBack struct{ Problem string }
 
 func (r *RolledBack) Error() string {
@@ -55,8 +56,8 @@ func (r *RolledBack) Error() string {
 		"the whole budget of its data sets is spent: see docs/use/exit-codes.md, code 5"
 }
 
-// Failing is the error of a client that stops because too many answers in a row were charged but
-// could not be computed.
+// Failing is the error of a client that stops because it could not compute several answers in a
+// row, which were all charged.
 type Failing struct {
 	Failures int // number of consecutive failures
 	Last     error
@@ -68,11 +69,11 @@ func (f *Failing) Error() string {
 		"tries to answer one more plan: see docs/use/exit-codes.md, code 7", f.Failures, f.Last)
 }
 
-// Unwrap returns the error of the last failed answer.
+// Unwrap returns the error of the last answer that failed.
 func (f *Failing) Unwrap() error { return f.Last }
 
-// Stalled is the error of a client that stops because too many rounds in a row were rejected, and
-// charged. A coordinator that follows the rules would have stopped the study.
+// Stalled is the error of a client that stops because too many rounds in a row were rejected,
+// although they were charged. A coordinator that follows the rules would have stopped the study.
 type Stalled struct{ Why string }
 
 func (s *Stalled) Error() string {
@@ -92,7 +93,7 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// codes lists the errors with their exit codes, the most serious first.
+// codes lists the errors and their exit codes. The most serious error comes first.
 var codes = []struct {
 	code int
 	kind func(error) bool
@@ -118,7 +119,7 @@ func as[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// isForged reports whether an entry of the transcript or its signature is invalid.
+// isForged reports whether a transcript entry or its signature is invalid.
 func isForged(err error) bool {
 	return slices.ContainsFunc([]error{
 		roster.ErrForm, roster.ErrConsent, roster.ErrParty, roster.ErrChange,

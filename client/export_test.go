@@ -10,10 +10,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// SeedNoise makes a client draw the noise for each plan from the stream that noise returns.
+// SeedNoise makes a client draw its noise for each plan from the stream that noise returns.
 func (c *Client) SeedNoise(noise func(ask int) *dpmech.Stream) { c.noise = noise }
 
-// Halted returns an error if this copy of the state must not be used any more.
+// Halted returns an error if this copy of the state must no longer be used.
 func (c *Client) Halted() error { return c.halted() }
 
 // Forget removes a part of a study's state.
@@ -21,16 +21,16 @@ func (c *Client) Forget(of ledger.Hash, part string) error {
 	return c.store.Save(ledger.Change{Study: of, Parts: map[string][]byte{part: nil}})
 }
 
-// Missed returns the reasons why charged answers were not accepted, by plan number.
+// Missed returns the reasons why charged answers were not accepted, keyed by plan number.
 func (c *Client) Missed(of ledger.Hash) (map[uint64]string, error) {
 	at, _, err := c.position(of)
 	return at.Missed, err
 }
 
-// EntryPart is the name under which the state keeps the envelope of an entry.
+// EntryPart returns the name under which the state keeps an entry's envelope.
 func EntryPart(number uint64) string { return entryPart(number) }
 
-// Stopwatch replaces the clock with which a client times rehearsals of studies.
+// Stopwatch replaces the clock with which a client times its rehearsals.
 func (c *Client) Stopwatch(clock func() time.Time) { c.stopwatch = clock }
 
 // Limits returns a refusal if a study takes longer than the policy allows.

@@ -29,10 +29,10 @@ import (
 	"fedpvi/transport"
 )
 
-// A falsifier is a coordinator that publishes a false sum for one plan. With secure sums it adds
-// one step of the lattice to the opened sum. Otherwise it adds a constant to the sum and, if victim
-// is set, to the victim's release. If withholds is set, it changes nothing, but does not deliver
-// the victim's release. It signs with the coordinator's key, and its other entries are true or
+// A falsifier is a coordinator that publishes a false sum for one plan. With secure sums, it adds
+// one lattice step to the opened sum. Without them, it adds a constant to the sum and, if victim is
+// set, to the victim's release as well. If withholds is set, it changes nothing, but withholds the
+// victim's release. It signs all entries with the coordinator's key. The other entries are true, or
 // follow from the false sum.
 type falsifier struct {
 	*coordinator.Study
@@ -51,11 +51,11 @@ type falsifier struct {
 	consents map[identity.Name][]byte
 	answers  map[releaseKey][]byte
 	models   map[uint64][32]byte   // model hash of each plan, keyed by plan number
-	fetched  map[uint64][][32]byte // hashes of the releases that clients fetch, by the number of the outcome's entry
-	changed  [32]byte              // hash of the victim's release, if clients fetch releases
+	fetched  map[uint64][][32]byte // hashes of the releases that clients fetch, keyed by the entry number of the outcome
+	changed  [32]byte              // hash of the victim's release, in a study in which clients fetch releases
 }
 
-// Pieces changes or withholds the release of the victim.
+// Pieces changes or withholds the victim's release.
 func (l *falsifier) Pieces(ctx context.Context, peer channel.Party, of transport.Wanted) (transport.Pieces, error) {
 	p, err := l.Study.Pieces(ctx, peer, of)
 	l.mu.Lock()
@@ -191,7 +191,7 @@ func (l *falsifier) begin(chain transcript.Chain) (err error) {
 	return err
 }
 
-// falsify returns the outcome of a plan that follows from the false sum.
+// falsify returns the outcome that a plan would have with the false sum.
 func (l *falsifier) falsify(e session.Entry, body []byte, model [32]byte) (transport.Item, error) {
 	if l.sums == nil {
 		return l.falsifyMessages(e, body, model)
@@ -293,7 +293,7 @@ func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 //abuse:case A21 a constant added to a sum whose releases clients fetch, or also to a fetched release: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 //abuse:case A21 a release that the coordinator does not deliver: every client stops with exit code 3 and names its client and the plan
 func TestFalsifiedReleasesStopEverybody(t *testing.T) {
-	st := fetchedStudy(t) // plan 1 is falsified, because in plan 2 no factor changes and all releases are equal
+	st := fetchedStudy(t) // plan 1, because in plan 2 no factor changes and all releases are equal
 	for name, c := range map[string]struct {
 		victim      pvi.ClientID
 		withholds   bool
@@ -310,8 +310,8 @@ func TestFalsifiedReleasesStopEverybody(t *testing.T) {
 	}
 }
 
-// fetchedStudy returns a study whose releases are too long for its outcomes. Until the test ends,
-// the whole process has a lower limit for outcomes.
+// fetchedStudy returns a study whose releases are too long to be part of its outcomes. To achieve
+// this, it lowers the limit on outcomes in the whole process until the test ends.
 func fetchedStudy(t *testing.T) *study.Study {
 	t.Helper()
 	most := phase.MaxPublished
@@ -323,9 +323,9 @@ func fetchedStudy(t *testing.T) *study.Study {
 	return st
 }
 
-// falsified plays a study with a falsifier. Every client must stop with an error that contains
-// refusal. Unless fault is empty, the verification of the bundle must fail at the last entry with
-// an error that contains fault.
+// falsified plays a study with a falsifier. Each client must stop with an error that contains
+// refusal. If fault is not empty, verifying the bundle must fail at the last entry, with an error
+// that contains fault.
 func falsified(t *testing.T, st *study.Study, l *falsifier, refusal, fault string) {
 	records := filepath.Join(t.TempDir(), "records")
 	_, err := sim.Deal(st, sim.Options{StudyFile: "study.toml", Seed: federationSeed, Workers: 1}, records)

@@ -36,7 +36,7 @@ import (
 	"fedpvi/transport"
 )
 
-// federated is a template of a study file with generated records. Tests replace the words that
+// federated is a template for a study file with generated records. Tests replace the words that
 // begin with #.
 const federated = `
 [study]
@@ -88,7 +88,7 @@ func federatedStudy(model, inference, privacy, federation string) []byte {
 		"#inference", inference, "#privacy", privacy, "#federation", federation).Replace(federated))
 }
 
-// A realNetwork is a coordinator and clients on one machine, connected by TLS.
+// A realNetwork is a coordinator and some clients on one machine, connected by TLS.
 type realNetwork struct {
 	t        *testing.T
 	document *study.Study
@@ -96,25 +96,26 @@ type realNetwork struct {
 	study    *coordinator.Study
 	address  string
 	hubDir   string
-	records  string // folder with the clients' files of records
+	records  string // folder with the clients' record files
 	clients  []identity.Name
 	gossip   string // address on which clients gossip; empty for none
 	device   device.Source
 	log      *slog.Logger // log of all clients; nil for none
 	now      func() time.Time
-	refuse   error // if set, every connection attempt returns this error
+	refuse   error // unless nil, every connection attempt returns this error
 }
 
 const federationSeed = 7
 
 // simulated runs a study in the simulator. It returns the study, a folder with each client's
-// records, the outcomes and the natural parameters of the posterior.
+// records, the outcomes, and the posterior's natural parameters.
 func simulated(t *testing.T, source []byte) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	return simulatedOn(t, source, nil)
 }
 
-// simulatedOn is like simulated, but devices compute the private gradient steps until they fail.
+// simulatedOn is like simulated, but the private gradient steps are computed on devices until these
+// fail.
 func simulatedOn(t *testing.T, source []byte, devices []device.Device) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "study.toml")
@@ -136,7 +137,7 @@ func simulatedOn(t *testing.T, source []byte, devices []device.Device) (st *stud
 	return st, folder, outcomes, r.Natural
 }
 
-// newRealNetwork starts a coordinator, and clients that have joined and approved the study.
+// newRealNetwork starts a coordinator. It also makes clients, which join and approve the study.
 func newRealNetwork(t *testing.T, st *study.Study, records string) *realNetwork {
 	t.Helper()
 	return newNetworkBehind(t, st, records, func(n *realNetwork) transport.Coordinator { return n.study })
@@ -149,8 +150,8 @@ func newNetworkBehind(t *testing.T, st *study.Study, records string, front func(
 	return newNetworkAt(t, st, records, coordinator.Options{Now: time.Now}, front)
 }
 
-// newNetworkAt is like newNetworkBehind, but o configures the coordinator, and the clients use its
-// clock.
+// newNetworkAt is like newNetworkBehind, but the coordinator is configured by o, and the clients
+// use its clock.
 func newNetworkAt(t *testing.T, st *study.Study, records string, o coordinator.Options, front func(n *realNetwork) transport.Coordinator) *realNetwork {
 	t.Helper()
 	n := &realNetwork{t: t, document: st, hubDir: filepath.Join(t.TempDir(), "hub"), records: records, now: o.Now}
@@ -204,7 +205,7 @@ func (n *realNetwork) open(m int) *client.Client {
 	return c
 }
 
-// join makes client m join and approve the study under a policy that trusts the coordinator.
+// join makes client m join the study and approve it under a policy that trusts the coordinator.
 func (n *realNetwork) join(m int, text string) {
 	n.t.Helper()
 	c := n.open(m)
@@ -264,7 +265,7 @@ func (n *realNetwork) play() []*client.Ending {
 	return endings
 }
 
-// finds plays the study, and checks the natural parameters that every client finds.
+// finds plays the study and checks that each client ends with the given natural parameters.
 func (n *realNetwork) finds(natural []float64) {
 	n.t.Helper()
 	endings := n.play()

@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport"
 )
 
-// breaking is a coordinator that fails at the first three requests for a release.
+// breaking is a coordinator that fails to deliver a release the first three times.
 type breaking struct {
 	*coordinator.Study
 	failures atomic.Int32
@@ -35,7 +35,7 @@ func (p brokenPieces) Read(into []byte, from int64) error {
 	return p.Pieces.Read(into, from)
 }
 
-// Every client must fetch every release, although the coordinator fails three times.
+// Each client must fetch each release, although the coordinator fails three times.
 func TestFetchedStudyAgreesWithSimulator(t *testing.T) {
 	st := fetchedStudy(t)
 	_, records, _, natural := simulated(t, st.Source)

@@ -9,9 +9,9 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief processes the next entry of the transcript. If the coordinator has omitted the body,
-// followBrief computes it from earlier entries. It requests the body if the signed hash differs,
-// because of rounding or another version of the program.
+// followBrief processes the next entry of the transcript. If the coordinator has left out the body,
+// followBrief computes it from earlier entries. If its hash is not the signed one, because of
+// rounding or because the program versions differ, followBrief requests the body.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {
 		return a.follow(ctx, link, item)
@@ -30,7 +30,7 @@ func (a *participant) followBrief(ctx context.Context, link Link, item transport
 	return a.follow(ctx, link, item)
 }
 
-// foretell computes the body of the next entry from earlier ones, or returns nil if it cannot.
+// foretell computes the next entry's body from earlier entries. If it cannot, it returns nil.
 func (a *participant) foretell(envelope []byte) []byte {
 	e, err := transcript.Claims(envelope)
 	if err != nil || !e.Kind.Outcome() {

@@ -34,8 +34,9 @@ func TestPlansAreComputedLocally(t *testing.T) {
 	}
 }
 
-// The plan that a client computes may differ from the coordinator's, for example by rounding. The
-// client must request the plan, and refuse an invalid one without a charge.
+// The plan that a client computes may differ from the coordinator's plan, for example by rounding.
+// The client must then request the plan. If the plan is invalid, it must refuse it without a
+// charge.
 //
 //abuse:case A03 a plan that the client cannot compute itself is requested and checked by the same rules
 func TestPlanThatCannotBeComputedLocally(t *testing.T) {

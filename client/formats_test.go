@@ -56,7 +56,7 @@ missing = "impute"
 impute = 100
 `
 
-// The files were written with pyarrow and sqlite3.
+// The files were made with pyarrow and sqlite3.
 func TestFormatsGiveTheSameRecords(t *testing.T) {
 	st, err := study.Parse("formats.toml", []byte(formatsSource))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	peers "fedpvi/transport/membership"
 )
 
-// A gossip exchanges signs of life with the other daemons of a study, only to display which are
-// running. The study does not depend on it.
+// A gossip tells the other daemons of a study that this one is alive, and hears the same from them.
+// The study does not depend on it: gossip only shows which daemons are running.
 type gossip struct {
 	client  *Client
 	port    *peers.Port
@@ -26,10 +26,10 @@ type gossip struct {
 	done sync.WaitGroup
 }
 
-// pace is the minimum time between two updates of the display.
+// pace is the minimum time between two display updates.
 const pace = time.Second
 
-// gossips listens at the gossip address of the run. It calls show whenever a daemon appears or
+// gossips listens on the run's gossip address. It calls show whenever a daemon appears or
 // disappears.
 func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, error) {
 	port, err := peers.Listen(r.Gossip, c.log)
@@ -56,7 +56,7 @@ func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, err
 	return g, nil
 }
 
-// meet limits the displayed daemons to the other members of the roster, once it is known.
+// meet restricts the display to the other members of the roster, once the roster is known.
 func (g *gossip) meet(a *participant) {
 	members := a.chain.Members()
 	if g == nil || members == nil || len(*g.parties.Load()) == len(members.Entries) {
@@ -69,8 +69,8 @@ func (g *gossip) meet(a *participant) {
 	g.parties.Store(&names)
 }
 
-// join contacts the coordinator, if it takes part in gossip, without waiting for an answer. If this
-// fails, the study continues without gossip.
+// join contacts the coordinator if it takes part in gossip, but does not wait for an answer. If
+// this fails, the study continues without gossip.
 func (g *gossip) join(m *Member, with transport.Gossip) {
 	if g == nil || with.Address == "" {
 		return
@@ -93,7 +93,7 @@ func (g *gossip) join(m *Member, with transport.Gossip) {
 	})
 }
 
-// missed returns the names of the daemons that gossip has lost, separated by commas.
+// missed returns the names of the daemons that gossip has lost contact with, separated by commas.
 func (g *gossip) missed() string {
 	if g == nil {
 		return ""

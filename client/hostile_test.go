@@ -109,7 +109,7 @@ func TestUnitsAreKeptApart(t *testing.T) {
 	p.refused("a study about another unit", err, client.Declined, "their costs cannot be added up", 0)
 }
 
-// joins makes the client join and approve the study of another coordinator as well.
+// joins makes the client also join and approve a study of another coordinator.
 func (p *holder) joins(other *hub) error {
 	return p.with(func(c *client.Client, _ *client.Member, _ *client.Policy) error {
 		p.edit(p.hub.identity.Fingerprint().String(), p.hub.identity.Fingerprint().String()+`", "`+other.identity.Fingerprint().String())
@@ -122,8 +122,8 @@ func (p *holder) joins(other *hub) error {
 	})
 }
 
-// The study chooses the column that identifies the person to whom a row belongs. If this column had
-// the number of a visit, the study would protect single visits instead of persons.
+// The study names the column that identifies persons. If this column had the number of a visit, for
+// example, the study would protect single visits instead of persons.
 //
 //abuse:case A23 studies with other persons than the budget's are refused, not added up
 func TestPersonsAreThoseOfOneColumn(t *testing.T) {
@@ -160,15 +160,15 @@ func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// refuser is a connection to a coordinator that refuses every answer.
+// refuser is a connection to a coordinator that refuses all answers.
 type refuser struct{ line }
 
 func (refuser) Submit(context.Context, transport.Item) error {
 	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
 }
 
-// spoil makes the hub replace the last four numbers n of every message from victim by −n/2, so that
-// the cavity of the victim's factor is improper.
+// spoil makes the hub replace each of the last four numbers n in all messages from victim by −n/2.
+// The victim's factor then has an improper cavity.
 func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
 		if name != victim {
@@ -183,7 +183,7 @@ func (h *hub) spoil(victim identity.Name) {
 	}
 }
 
-// Another client's message makes an answer fail after its noise was drawn.
+// An answer fails after its noise was drawn, because of another client's message.
 //
 //abuse:case A13 noise drawn for an answer that fails is charged; the plan is not answered again
 //abuse:case A20 another client's manipulated message makes an answer fail, and stops no client
@@ -243,7 +243,7 @@ func TestClientStopsAfterRepeatedFailures(t *testing.T) {
 	}
 }
 
-// The directory may belong to somebody else.
+// The directory may belong to another user.
 //
 //abuse:case P06 a linked state directory is refused
 func TestLinkedStateDirectoryIsRefused(t *testing.T) {

@@ -13,27 +13,27 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Duration estimates how long the computations of a study occupy this machine, from the study and
-// the machine's speed on made-up records. It does not depend on the client's own records.
+// A Duration is an estimate of how long a study keeps this machine busy. It follows from the study
+// and from the machine's speed on made-up records. It does not depend on the client's own records.
 type Duration struct {
-	Hours   float64 `json:"hours"`   // computing time of a client with Records records; 0 if it is unknown
+	Hours   float64 `json:"hours"`   // computing time of a client with Records records; 0 if unknown
 	Records int     `json:"records"` // federation.max_records
 	Answers int     `json:"answers"`
-	Unknown string  `json:"unknown,omitempty"` // reason why there is no estimate; empty if there is an estimate
+	Unknown string  `json:"unknown,omitempty"` // why there is no estimate; empty if there is one
 }
 
 const (
 	fewRecords  = 256            // number of made-up records of the first simulated client
 	someRecords = 8 * fewRecords // number of made-up records of the second simulated client
-	// A rehearsal (a simulation of two clients) ends after this time, once each client has answered
-	// a plan of the rounds phase.
+	// A rehearsal simulates the study with two clients. After this time, it ends as soon as each
+	// client has answered a plan of the rounds phase.
 	rehearse = 300 * time.Millisecond
 	longest  = 30 * time.Second
 )
 
-// estimate measures the computing time of the beginning of a study with two clients and made-up
-// records. It assumes that the time is linear in the number of records, and that a round that was
-// not simulated takes the mean time of the others.
+// estimate runs the beginning of a study with two clients and made-up records, and measures the
+// computing time. It assumes that the time is linear in the number of records, and that the rounds
+// that it did not simulate take as long, on average, as those that it did.
 func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	most, large := st.Federation.MaxRecords, min(someRecords, st.Federation.MaxRecords)
 	r := &rehearsal{records: [2]int{min(fewRecords, large/2), large}, tasks: map[task]*timings{}, clock: c.stopwatch}
@@ -50,7 +50,7 @@ func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 			d.Unknown = err.Error()
 			return d
 		}
-	case <-time.After(longest): // the simulation continues until it is done or the program ends
+	case <-time.After(longest): // the simulation runs on until it is done or the program ends
 		d.Unknown = fmt.Sprintf("%d made-up records took longer than %s", large, longest)
 		return d
 	}
@@ -61,8 +61,8 @@ func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	return d
 }
 
-// allowsHours returns a Refusal if the policy has a limit that the estimate exceeds, or no
-// estimate.
+// allowsHours returns a Refusal if the policy has a time limit, and the estimate exceeds it or is
+// missing.
 func (p *Policy) allowsHours(d Duration) error {
 	switch {
 	case p.MaxHours == 0:
@@ -75,7 +75,8 @@ func (p *Policy) allowsHours(d Duration) error {
 	return nil
 }
 
-// mayTake estimates the computing time if the policy has a limit (see allowsHours).
+// mayTake estimates the computing time if the policy has a time limit, and checks it (see
+// allowsHours).
 func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) error {
 	if p.MaxHours == 0 {
 		return nil
@@ -91,21 +92,21 @@ func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) err
 	return p.allowsHours(c.estimate(st, protocol, l))
 }
 
-// A rehearsal measures how long two simulated clients take for each task of a study, on made-up
-// records. The first client has fewer records than the second.
+// A rehearsal measures how long two simulated clients with made-up records take for each task of a
+// study. The second client has more records than the first.
 type rehearsal struct {
 	records [2]int
 	tasks   map[task]*timings
 	clock   func() time.Time
 }
 
-// A task is to answer or to process an entry of the given kind.
+// A task is to answer an entry of the given kind, or to process it.
 type task struct {
 	kind   session.Kind
 	answer bool
 }
 
-// timings contains the measured times of one task for the two clients.
+// timings has the times that the two clients took for one task.
 type timings [2]struct {
 	count          int
 	total, fastest time.Duration
@@ -143,8 +144,9 @@ func (r *rehearsal) timed(w session.Work) error {
 	return err
 }
 
-// hours returns the mean time of a task with the given number of records, or 0 if it was not
-// simulated. It takes the time of one more record from the fastest run of each client.
+// hours returns the mean time of a task for the given number of records, or 0 if the task was not
+// simulated. To find the time that one more record takes, it compares the fastest runs of the two
+// clients.
 func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
 	p := r.tasks[task{kind, answer}]
 	if p == nil || p[1].count == 0 {
@@ -154,12 +156,12 @@ func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
 	return p[1].total.Hours()/float64(p[1].count) + each*float64(records-r.records[1])
 }
 
-// phase returns the computing time of a phase in hours.
+// phase returns how many hours a phase takes to compute.
 func (r *rehearsal) phase(plan, outcome session.Kind, plans, answers, records int) float64 {
 	return float64(answers)*r.hours(plan, true, records) + float64(plans)*(r.hours(plan, false, records)+r.hours(outcome, false, records))
 }
 
-// played returns the number of simulated plans of the given kind.
+// played returns how many plans of the given kind were simulated.
 func (r *rehearsal) played(plan session.Kind) int {
 	if p := r.tasks[task{plan, false}]; p != nil {
 		return p[1].count

@@ -18,7 +18,7 @@ import (
 	"fedpvi/sim"
 )
 
-// ticking returns a clock that advances by step whenever it is read.
+// ticking returns a clock that moves forward by step each time it is read.
 func ticking(step time.Duration) func() time.Time {
 	now := today
 	return func() time.Time {
@@ -27,7 +27,7 @@ func ticking(step time.Duration) func() time.Time {
 	}
 }
 
-// slowly is like with. The client's stopwatch measures 20 minutes for every task.
+// slowly is like with, but the client's stopwatch shows 20 minutes for every task.
 func (p *holder) slowly(f func(c *client.Client, m *client.Member, policy *client.Policy) error) error {
 	return p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
 		c.Stopwatch(ticking(20 * time.Minute))
@@ -35,8 +35,8 @@ func (p *holder) slowly(f func(c *client.Client, m *client.Member, policy *clien
 	})
 }
 
-// In this study a client processes three plans, answers them, and processes their outcomes: nine
-// tasks.
+// A client in this study has nine tasks: it processes three plans, answers them, and processes
+// their outcomes.
 func TestStudyThatTakesTooLongIsRefused(t *testing.T) {
 	h := newHub(t, planeStudy(clientPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -84,7 +84,7 @@ func TestStudyThatTakesTooLongIsRefused(t *testing.T) {
 	}
 }
 
-// Review, doctor and approval must write the same bytes for 10 records and for 1,000.
+// Review, doctor and approval must print the same for 10 records as for 1,000.
 func TestHoursDoNotDependOnTheFile(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -138,8 +138,8 @@ func TestPolicyOfHours(t *testing.T) {
 	}
 }
 
-// The bounds are wide, because made-up records can need more or fewer iterations than generated
-// ones.
+// The bounds are wide, because made-up records may need more or fewer iterations than generated
+// records.
 func TestHoursAgainstARun(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("set FEDPVI_LONG: it measures time")

@@ -14,17 +14,17 @@ import (
 	"fedpvi/transport"
 )
 
-// hubSums is the part of a hub that adds up vectors securely.
+// hubSums is the part of a hub that handles secure sums.
 type hubSums struct {
 	*sums.Coordinator
 	federation *sums.Federation
 	keys       map[int]transport.Item // by place
 	deals      map[int][]byte         // bodies of the deals for the open plan, keyed by the dealer's place
-	said       map[string][]byte      // keys, confirmations and shares received so far, by sender, kind and plan (see the method same)
-	complaints []int                  // places of dealers whose deals could not be read
-	// spoil, if set, changes the parts of deals that the hub sends to the named client.
+	said       map[string][]byte      // keys, confirmations and shares that have arrived, keyed by sender, kind and plan (see the method same)
+	complaints []int                  // places of dealers whose deals some clients could not read
+	// spoil, unless nil, changes the parts of deals that the hub sends to a client.
 	spoil func(name identity.Name, pieces []byte)
-	// absent lists the clients whose messages for the open plan do not arrive.
+	// absent lists the clients whose messages for the open plan never arrive.
 	absent []identity.Name
 }
 
@@ -67,7 +67,7 @@ func (h *hub) submitSums(domain identity.Domain, item transport.Item) error {
 	return nil
 }
 
-// tooLate converts the error for a message that came after its step was over.
+// tooLate converts the error for a message whose step was already over.
 func tooLate(err error) error {
 	if errors.Is(err, sums.ErrLate) || errors.Is(err, signed.ErrRound) {
 		return &transport.Refusal{Reason: transport.OutOfPlace, Text: "too late"}
@@ -85,7 +85,7 @@ func (h *hub) same(kind string, place int, ask uint64, item transport.Item) {
 	h.sums.said[key] = b
 }
 
-// deal receives a deal, and publishes the cut if no other deal is missing.
+// deal accepts a deal. If it was the last one missing, deal publishes the cut.
 func (h *hub) deal(key releaseKey, item transport.Item) error {
 	h.t.Helper()
 	r, err := h.sums.CheckDeal(item.Envelope)

@@ -38,7 +38,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// otherPin returns a copy of the coordinator's roster entry with a different TLS key.
+// otherPin returns the coordinator's roster entry with a different TLS key.
 func otherPin(t testing.TB, h *hub) roster.Entry {
 	t.Helper()
 	key, err := channel.GenerateKey()
@@ -48,14 +48,14 @@ func otherPin(t testing.TB, h *hub) roster.Entry {
 	return e
 }
 
-// stranger returns a roster entry for a client with the given name and new keys.
+// stranger returns a roster entry with new keys for a client of the given name.
 func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	t.Helper()
 	_, _, _, e := newEntry(t, h, name, identity.Client)
 	return e
 }
 
-// A hub is a minimal coordinator without a network or a disk.
+// A hub is a minimal coordinator that needs no network or disk.
 type hub struct {
 	t         testing.TB
 	study     *study.Study
@@ -70,39 +70,39 @@ type hub struct {
 	members map[identity.Name]roster.Entry
 	consent map[identity.Name]bool
 	last    map[identity.Name][]byte
-	reason  map[identity.Name]string // reason that each client gave for leaving
+	reason  map[identity.Name]string // each client's reason for leaving
 
 	chain    transcript.Chain
 	server   *session.Server
 	items    []transport.Item
-	asked    int // number of requests for bodies that the hub had omitted
+	asked    int // number of times that clients requested a body that the hub had left out
 	releases map[releaseKey]transport.Item
 	receipts []transcript.Receipt
-	// bodies holds the decrypted answers. Tests compare them with the transcript.
+	// bodies has the decrypted answers, so that tests can compare them with the transcript.
 	bodies map[releaseKey][]byte
-	// waiting has the new keys by party, for the version of the roster that the hub signs before
-	// its next plan. renewals has all renewals of the hub's own keys.
+	// waiting has new keys that the hub will put into the next version of the roster, which it
+	// signs before its next plan. renewals has all renewals of the hub's own keys.
 	waiting  map[identity.Name]roster.Renewal
 	renewals [][]byte
 	revoked  []roster.Revocation
-	succeeds func()             // puts the new keys of the hub into use
-	stolen   *identity.Identity // identity that a thief has stolen from a client
-	swallow  bool               // leaves the next version of the roster out of the transcript
-	forged   *roster.Roster     // roster on which the next version is based, instead of the true roster
-	// lie, if set, changes an entry before it is signed.
+	succeeds func()             // makes the hub use its new keys
+	stolen   *identity.Identity // a client's identity that a thief has stolen
+	swallow  bool               // keeps the next version of the roster out of the transcript
+	forged   *roster.Roster     // roster that takes the place of the true one as the basis of the next version
+	// lie, unless nil, changes an entry before the hub signs it.
 	lie    func(e *session.Entry, model *transcript.Hash)
 	result func([]byte) []byte
-	// poison, if set, changes an answer after its decryption.
+	// poison, unless nil, changes an answer after the hub has decrypted it.
 	poison func(name identity.Name, payload []byte) []byte
-	// rules, if set, changes the digest of the rules in the first entry of the transcript.
+	// rules, unless nil, changes the digest of the rules in the first transcript entry.
 	rules    func(protocol *transcript.Hash)
-	unsigned bool // outcomes lack the clients' signatures, as in an earlier version of the program
+	unsigned bool // whether outcomes lack the clients' signatures, as in an earlier version of the program
 	sumsOnly bool // whether clients cannot fetch releases, as in an earlier version of the program
 	// sums is the state of the secure sums, or nil without them.
 	sums *hubSums
-	// falsify, if set, changes the elements of a sum after the clients have opened it.
+	// falsify, unless nil, changes a sum's elements after the clients have opened it.
 	falsify func(elements []int64)
-	// receipt, if set, changes every receipt in the last entry of the transcript.
+	// receipt, unless nil, changes all receipts in the last transcript entry.
 	receipt func(r *transcript.Receipt)
 }
 
@@ -160,7 +160,7 @@ func (h *hub) Join(_ context.Context, r transport.JoinRequest) (transport.Admiss
 	return transport.Admission{Study: h.source, Authority: h.authority.Certificate(), Certificate: certificate, Coordinator: h.entry.Bytes()}, nil
 }
 
-// begin publishes the roster and the first plan of the study.
+// begin publishes the roster and the study's first plan.
 func (h *hub) begin() {
 	h.t.Helper()
 	entries := []roster.Entry{h.entry}
@@ -180,12 +180,12 @@ func (h *hub) begin() {
 	h.append(envelope, body)
 	if h.study.Federation.Aggregation == study.Secure {
 		h.beginSums()
-		return // the first plan is published after the clients have sent their keys
+		return // the first plan follows once the clients have sent their keys
 	}
 	h.ask()
 }
 
-// restart discards all answers and publishes the first plan again. The transcript stays.
+// restart discards all answers and publishes the first plan again. It keeps the transcript.
 func (h *hub) restart() {
 	h.t.Helper()
 	var err error
@@ -236,7 +236,7 @@ func (h *hub) sayEntry(e session.Entry) {
 	h.say(transcript.Kind(e.Kind), e.Plan, model, e.Body)
 }
 
-// answered returns the body of an outcome with the envelopes of the answers that it counts.
+// answered returns an outcome's body together with the envelopes of the answers in the sum.
 func (h *hub) answered(e session.Entry) []byte {
 	a := transcript.Answered{Outcome: e.Body}
 	counted, err := h.server.Counted(e)
@@ -247,7 +247,7 @@ func (h *hub) answered(e session.Entry) []byte {
 	return a.Bytes()
 }
 
-// ask publishes all plans that are due, and the result after the last plan.
+// ask publishes all plans that are due. After the last plan, it publishes the result.
 func (h *hub) ask() {
 	h.t.Helper()
 	h.version()
@@ -275,7 +275,7 @@ func (h *hub) ask() {
 	}
 }
 
-// close ends a plan without waiting for late clients, and publishes the next plan.
+// close ends a plan even if some clients have not answered, and publishes the next plan.
 func (h *hub) close(ask int) {
 	h.t.Helper()
 	outcome, err := h.server.Close(ask)
@@ -331,7 +331,7 @@ func compareReceipts(a, b transcript.Receipt) int {
 	return cmp.Or(cmp.Compare(a.Ask, b.Ask), cmp.Compare(a.Client, b.Client))
 }
 
-// A line is one client's connection to a hub.
+// A line is a client's connection to a hub.
 type line struct {
 	*hub
 	name identity.Name
@@ -355,8 +355,8 @@ func (l line) Approve(_ context.Context, envelope []byte) error {
 	return nil
 }
 
-// Entry returns errIdle for an entry that does not exist yet, because tests run one client at a
-// time.
+// Entry returns errIdle for an entry that does not exist yet. It cannot wait for it, because tests
+// run one client at a time.
 func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 	if number > uint64(len(l.items)) {
 		return transport.Item{}, errIdle

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// The computation goes on after the client has stopped.
+// After the client has stopped, its computation is still running.
 func TestSignalEndsAComputation(t *testing.T) {
 	h, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
@@ -22,7 +22,7 @@ func TestSignalEndsAComputation(t *testing.T) {
 	computes, release := make(chan struct{}), make(chan struct{})
 	c.SeedNoise(func(int) *dpmech.Stream {
 		close(computes)
-		<-release // the computation ends when the test closes release
+		<-release // the computation ends only when the test closes release
 		return seeded.Stream(1, "client")
 	})
 	m, err := c.Member("")

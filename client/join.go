@@ -20,25 +20,25 @@ import (
 	"fedpvi/transport"
 )
 
-// A Guest is a connection without a client certificate, over which a client can only redeem an
-// invitation.
+// A Guest is a connection without a client certificate. The only thing that a client can do over it
+// is to redeem an invitation.
 type Guest interface {
 	Join(ctx context.Context, r transport.JoinRequest) (transport.Admission, error)
 }
 
-// maxStudy is the maximum size in bytes of the coordinator's answer to a join, with the study
-// document.
+// maxStudy is the maximum size in bytes of the coordinator's reply to a join request. The reply has
+// the study document.
 const maxStudy = 4 << 20
 
-// DialGuest tries the addresses of the invitation in order, and returns the first connection that
+// DialGuest tries the addresses of an invitation in order. It returns the first connection that
 // succeeds.
 func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Network) (*transport.Client, error) {
 	return n.dial(ctx, c.log, i.Addresses, transport.Config{TLS: channel.Join(i.Study, i.Pin, c.now), MaxEntry: maxStudy, Handshake: c.handshakes(i.Coordinator.String())})
 }
 
-// Join redeems an invitation with new keys, and checks that the study and the coordinator match it.
-// If there is no policy, it writes one with the privacy limit promise. The data holder must still
-// review and approve the study.
+// Join redeems an invitation with new keys, and checks that the study and the coordinator are those
+// of the invitation. If there is no policy, Join writes one with the privacy limit promise. The
+// data holder must still review and approve the study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
 	if c.now().After(i.Expires) {
 		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s, by the clock of this machine: ask for a new one, or set the clock", i.Expires.Format(time.DateOnly))}
@@ -80,7 +80,8 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	return m, wrotePolicy, nil
 }
 
-// keysToJoin returns new keys, or the keys and the roster entry of a study joined before.
+// keysToJoin returns new keys. If the client has already joined the study, it returns the old keys
+// and roster entry instead.
 func (c *Client) keysToJoin(of ledger.Hash) (keys, *roster.Entry, error) {
 	joined, err := c.has(of, membershipPart)
 	if err != nil || !joined {
@@ -129,8 +130,8 @@ func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys
 	return c.store.Save(ledger.Change{Study: i.Study, Parts: map[string][]byte{documentPart: a.Study, membershipPart: b}})
 }
 
-// joinedAgain saves the new certificate of a study joined before. A client may redeem the same
-// invitation again, or another one from the same coordinator.
+// joinedAgain saves the new certificate when a client joins a study for the second time. A client
+// may redeem the same invitation again, or another one from the same coordinator.
 func (c *Client) joinedAgain(of ledger.Hash, a transport.Admission) error {
 	var m membership
 	if err := c.get(of, membershipPart, &m); err != nil {

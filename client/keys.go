@@ -17,14 +17,14 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// New keys are saved in new files, such as tls-2.key. The client's entry in the roster of a study
-// determines which keys the study uses. The first identity always signs the ledger.
+// New keys go to new files, such as tls-2.key. Which keys a study uses depends on the client's
+// entry in the study's roster. The ledger is always signed with the first identity.
 
-// keys are the keys of this client for one study.
+// keys has this client's keys for one study.
 type keys struct {
 	identity *identity.Identity
 	tls      *channel.Key
-	sealing  *seal.Key // nil when the study is over
+	sealing  *seal.Key // nil once the study is over
 }
 
 const (
@@ -53,7 +53,7 @@ func (c *Client) identities() ([]*identity.Identity, error) {
 	return all, nil
 }
 
-// Fingerprint returns the fingerprint of the newest identity, with which the client joins new
+// Fingerprint returns the fingerprint of the newest identity, which the client uses to join new
 // studies.
 func (c *Client) Fingerprint() (identity.Fingerprint, error) {
 	all, err := c.identities()
@@ -63,8 +63,8 @@ func (c *Client) Fingerprint() (identity.Fingerprint, error) {
 	return all[len(all)-1].Fingerprint(), nil
 }
 
-// newKeys makes keys for a study, with the newest identity, or loads the keys of an interrupted
-// join. There is no sealing key when the study is over.
+// newKeys makes keys for a study with the newest identity. If joining was interrupted before, it
+// loads the keys of the first attempt. A study that is over has no sealing key.
 func (c *Client) newKeys(of ledger.Hash) (k keys, err error) {
 	all, err := c.identities()
 	if err != nil {
@@ -93,8 +93,8 @@ func loadOrMake[K any](l *keyfile.Lock, path string, load, create func(*keyfile.
 	return load(l, path)
 }
 
-// keysOf loads the keys in a roster entry of this client. There is no sealing key when the study is
-// over.
+// keysOf loads the keys that are listed in one of this client's roster entries. A study that is
+// over has no sealing key.
 func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	all, err := c.identities()
 	if err != nil {
@@ -121,7 +121,8 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	return k, err
 }
 
-// find returns the oldest version of a key file for which has is true, or zero values.
+// find returns the oldest version of a key file for which has returns true. If there is none, it
+// returns zero values.
 func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) (*K, error), has func(*K) bool) (string, *K, error) {
 	paths, err := keyfile.Versions(path)
 	for _, path := range paths {
@@ -136,15 +137,15 @@ func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) 
 	return "", nil, err
 }
 
-// destroyKey destroys the sealing keys of a study that is over. The coordinator has kept the other
-// clients' deals. A thief of the keys could decrypt this client's columns of these deals.
+// destroyKey destroys a study's sealing keys once the study is over. The coordinator still has the
+// other clients' deals, and a thief who stole the keys could decrypt this client's columns of them.
 func (c *Client) destroyKey(m *Member) error {
 	m.keys.sealing = nil
 	return c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile))
 }
 
-// destroyOld destroys the TLS and sealing keys that are in neither the present nor the next roster
-// entry of this client.
+// destroyOld destroys the TLS and sealing keys that are neither in this client's present roster
+// entry nor in its next one.
 func (c *Client) destroyOld(m *Member) error {
 	var tls, sealing []string
 	for _, e := range m.entries() {
@@ -164,7 +165,7 @@ func (c *Client) destroyOld(m *Member) error {
 		c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile), sealing...))
 }
 
-// destroyAll removes all versions of a key file except the given paths.
+// destroyAll deletes all versions of a key file, except those at the given paths.
 func (c *Client) destroyAll(path string, except ...string) error {
 	paths, err := keyfile.Versions(path)
 	if err != nil {
@@ -186,7 +187,7 @@ func (c *Client) destroyAll(path string, except ...string) error {
 	return durable.Layer{}.SyncDir(filepath.Dir(path))
 }
 
-// makeKeys makes new keys for a study, and the renewal that puts them into the roster.
+// makeKeys makes new keys for a study, and a renewal to put them into the roster.
 func (c *Client) makeKeys(m *Member) (roster.Renewal, error) {
 	var k keys
 	var err error
@@ -215,7 +216,7 @@ func newVersion[K any](l *keyfile.Lock, path string, create func(*keyfile.Lock, 
 	return create(l, path)
 }
 
-// entries returns the roster entries of this client, present and next.
+// entries returns this client's present roster entry, and the next one if there is one.
 func (m *Member) entries() []roster.Entry {
 	if m.next == nil {
 		return []roster.Entry{m.own}
@@ -223,8 +224,8 @@ func (m *Member) entries() []roster.Entry {
 	return []roster.Entry{m.own, m.next.Entry}
 }
 
-// newest returns the keys to certify: the new ones if the coordinator has accepted them, and
-// otherwise the present ones.
+// newest returns the keys to be certified. These are the new keys if the coordinator has accepted
+// them, and otherwise the present ones.
 func (m *Member) newest() keys {
 	if m.Accepted {
 		return m.nextKeys
@@ -232,7 +233,7 @@ func (m *Member) newest() keys {
 	return m.keys
 }
 
-// promote makes the new keys valid if they are in e, this client's present roster entry.
+// promote puts the new keys into use if they are the ones in e, this client's present roster entry.
 func (m *Member) promote(e roster.Entry) error {
 	switch {
 	case bytes.Equal(e.Bytes(), m.own.Bytes()):

@@ -21,7 +21,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Renew accepts new keys of a client and returns a certificate.
+// Renew accepts a client's new keys and returns a certificate.
 func (l line) Renew(_ context.Context, r transport.RenewRequest) (transport.Renewed, error) {
 	e := l.members[l.name]
 	if w, ok := l.waiting[l.name]; ok {
@@ -58,7 +58,7 @@ func newEntry(t testing.TB, h *hub, name identity.Name, role identity.Role) (*id
 	return i, key, sealing, e
 }
 
-// rotate gives the hub new keys, which are valid from the next version of the roster.
+// rotate gives the hub new keys, which take effect with the next version of the roster.
 func (h *hub) rotate() {
 	h.t.Helper()
 	who, key, sealing, e := newEntry(h.t, h, "hub", identity.Coordinator)
@@ -75,7 +75,7 @@ func (h *hub) rotate() {
 	h.waiting["hub"], h.succeeds = renewal, use
 }
 
-// version signs the next version of the roster if keys have been renewed or revoked.
+// version signs the next version of the roster if keys were renewed or revoked.
 func (h *hub) version() {
 	h.t.Helper()
 	var change roster.Change
@@ -114,7 +114,7 @@ func (h *hub) version() {
 	clear(h.waiting)
 }
 
-// rotate makes new keys for a data holder. If boundary is set, it is called at every commit.
+// rotate makes new keys for a data holder. Unless it is nil, boundary is called at each commit.
 func (p *holder) rotate(boundary func(string) error) error {
 	p.t.Helper()
 	c := p.openWith(boundary)
@@ -137,8 +137,8 @@ func (p *holder) parties() (r *client.Members) {
 	return r
 }
 
-// A client and the coordinator get new keys in the middle of a study. The client is killed at every
-// commit, both when it makes the keys and in the run.
+// In the middle of a study, a client and the coordinator get new keys. The test kills the client at
+// each commit, both while it makes the keys and during the run.
 //
 //abuse:case A01 a client that is killed while its keys change continues with one charge for each answer
 //abuse:case P10 a client follows new keys of its own and of the coordinator
@@ -246,7 +246,7 @@ func TestCertificateIsRenewedInTime(t *testing.T) {
 	}
 }
 
-// The client must consent with its new identity.
+// The client must consent again, with its new identity.
 func TestNewKeysBeforeTheBeginning(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	var all []*holder
@@ -260,7 +260,7 @@ func TestNewKeysBeforeTheBeginning(t *testing.T) {
 	for _, p := range all {
 		p.mustStep()
 	}
-	h.rotate() // while the clients wait for the study to begin
+	h.rotate() // the clients are still waiting for the study to begin
 	h.begin()
 	play(t, all)
 	one(t, h, all[0])
@@ -270,7 +270,7 @@ func TestNewKeysBeforeTheBeginning(t *testing.T) {
 //abuse:case A05 a coordinator that signs two successions of its keys is noticed
 func TestLyingVersionsOfTheRoster(t *testing.T) {
 	for says, lie := range map[string]func(h *hub){
-		"with its own keys": func(h *hub) { // a thief with north's stolen identity
+		"with its own keys": func(h *hub) { // a thief who has stolen north's identity
 			_, _, _, e := newEntry(t, h, "north", identity.Client)
 			h.waiting["north"] = roster.Renew(h.stolen, h.hash(), h.members["north"], e)
 		},
@@ -331,7 +331,7 @@ func TestLyingVersionsOfTheRoster(t *testing.T) {
 	})
 }
 
-// The key participants.known of the policy lists the clients that are allowed in a study.
+// In the policy, participants.known lists the clients that may be in a study.
 //
 //abuse:case A05 a roster with a client that the policy does not know is refused before the first answer, and the review shows it
 func TestPolicyKnowsTheClients(t *testing.T) {
@@ -364,7 +364,7 @@ func TestPolicyKnowsTheClients(t *testing.T) {
 	one(t, h, north)
 }
 
-// An approval of a different roster must not count.
+// If the roster changes, an approval of the old roster must not count.
 //
 //abuse:case A05 where the policy asks for it, the data holder approves the roster before the first answer
 func TestDataHolderApprovesTheRoster(t *testing.T) {

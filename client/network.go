@@ -18,20 +18,19 @@ import (
 	"fedpvi/transport"
 )
 
-// Network configures the connections of a client to a coordinator.
+// Network configures a client's connections to a coordinator.
 type Network struct {
-	// RoundDeadline is the time limit for a round, from which all others are derived.
+	// RoundDeadline is the time limit for a round. All other limits are derived from it.
 	RoundDeadline time.Duration
-	// Poll is the interval at which the client requests new entries. If it is 0, the client stays
-	// connected.
+	// Poll is how often the client asks for new entries. If it is 0, the client stays connected.
 	Poll     time.Duration
 	Observer transport.Observer
-	// Proxy returns the proxy for an address, or nil for a direct connection. A nil Proxy means no
-	// proxies.
+	// Proxy returns the proxy for an address, or nil for a direct connection. If Proxy itself is
+	// nil, all connections are direct.
 	Proxy func(address string) (*transport.Proxy, error)
 }
 
-// dial tries the addresses in order, and returns the first connection that succeeds.
+// dial tries the addresses in order and returns the first connection that succeeds.
 func (n Network) dial(ctx context.Context, log *slog.Logger, addresses []string, config transport.Config) (*transport.Client, error) {
 	config.RoundDeadline, config.Poll, config.Observer, config.Log = n.RoundDeadline, n.Poll, n.Observer, log
 	if config.RoundDeadline == 0 {
@@ -65,8 +64,8 @@ func (n Network) dialOne(ctx context.Context, address string, config transport.C
 	return transport.Dial(ctx, config)
 }
 
-// Dial connects to the coordinator of a study. If this client's certificate has expired, or one
-// party rejects the other's keys, Dial renews the certificate, learns the coordinator's new keys,
+// Dial connects to the coordinator of a study. If this client's certificate has expired, or if one
+// side rejects the other's keys, Dial renews the certificate, learns the coordinator's new keys,
 // and tries again.
 func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
 	line, err := c.dial(ctx, m, n)
@@ -83,7 +82,7 @@ func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Cli
 	return c.dial(ctx, m, n)
 }
 
-// errStale is usually the error for a certificate that has expired.
+// errStale is the error for a certificate that cannot be used, usually because it has expired.
 var errStale = errors.New("the certificate of this client cannot be used")
 
 func (c *Client) dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
@@ -103,15 +102,16 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 	return channel.NewCredentials(m.party(), m.newest().tls, m.Authority, m.Certificate, c.now())
 }
 
-// pins returns the pinned TLS key of the coordinator, the only party that a client connects to.
+// pins returns the coordinator's pinned TLS key. A client connects only to the coordinator.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	hub := m.coordinator()
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == hub.Name
 	return hub.Pin, ok
 }
 
-// maxEntry returns an upper bound on the size of an entry's body, in bytes: a roster, a plan, an
-// outcome, an opening, or the posterior in JSON, with two covariances and the receipts.
+// maxEntry returns an upper bound on the size of an entry's body in bytes. The body may be a
+// roster, a plan, an outcome, an opening, or the posterior in JSON, with two covariances and the
+// receipts.
 func (m *Member) maxEntry() int64 {
 	const perNumber, perWord, perReceipt, room = 32, 8, 256, 1 << 20
 	size := int64(roster.MaxSize) + room
@@ -125,14 +125,14 @@ func (m *Member) maxEntry() int64 {
 	if p.Commits() {
 		size += perWord*int64(phase.MaxPublished) + int64(transcript.AnswersSize(roster.MaxParties))
 	}
-	if m.Study.Federation.Aggregation == study.Secure { // an opening contains at most one share of each client
+	if m.Study.Federation.Aggregation == study.Secure { // an opening has at most one share per client
 		size += int64(roster.MaxParties) * (perWord*int64(p.VectorSize()) + perReceipt)
 	}
 	return min(size, transcript.MaxBody)
 }
 
-// pretended returns made-up client names for a study without a roster yet: as many as the study
-// needs to begin, and at least fewest.
+// pretended returns made-up client names for a study that has no roster yet. It returns as many as
+// the study needs to begin, and at least fewest.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	all := make([]pvi.ClientID, max(fewest, st.Federation.Least()))
 	for i := range all {

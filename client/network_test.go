@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The size of an opening follows from the protocol: U_min shares of ⌈d/(D + 1)⌉ words, each with a
-// place and a signature.
+// The protocol determines the size of an opening: it has U_min shares of ⌈d/(D + 1)⌉ words, each
+// with a place and a signature.
 func TestOpeningsAreAccepted(t *testing.T) {
 	var columns, terms strings.Builder
 	for i := range 60 {

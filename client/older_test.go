@@ -21,7 +21,7 @@ import (
 	"fedpvi/transport"
 )
 
-// These numbers are from "client ledger show" of an older version of the program.
+// These numbers were printed by "client ledger show" in an older version of the program.
 const (
 	olderEntries = 5
 	olderAnswers = 4
@@ -30,7 +30,7 @@ const (
 	olderRounds  = 40
 )
 
-// unpack extracts an archive of testdata/older into a temporary directory.
+// unpack extracts an archive from testdata/older into a temporary directory.
 func unpack(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,18 +57,19 @@ func unpack(t *testing.T, name string) string {
 	}
 }
 
-// An older version of the program began this study and stopped in the middle of a round, see
-// testdata/older/README.md.
+// An older version of the program began this study and stopped in the middle of a round (see
+// testdata/older/README.md).
 //
-// It computed the cost for an outsider, who knows none of the noise. For the other participant, who
-// knows half of the noise, every answer costs twice as much. One entry must charge the difference.
+// It charged the cost against an outsider, who knows none of the noise. But the other participant
+// knows half of the noise, so against it each answer costs twice as much. The client must charge
+// the difference in one entry.
 func TestOlderStudyContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("played in full without -short")
 	}
 	dir := unpack(t, "state-424c10c.tar.gz")
 	begin := time.Now()
-	now := func() time.Time { // time of the older run; the certificates of that study have expired since
+	now := func() time.Time { // the time of the older run, because its certificates have expired since
 		return time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC).Add(time.Since(begin))
 	}
 	spent := func(m string, entries int, want float64) {
@@ -122,7 +123,7 @@ func TestOlderStudyContinues(t *testing.T) {
 	}
 }
 
-// Package transport tests how each end handles other versions.
+// The tests of package transport cover how each side handles other versions.
 //
 //abuse:case A11 the client stops and keeps its state; it continues when one of the programs is updated
 func TestAnotherProtocolIsRefused(t *testing.T) {

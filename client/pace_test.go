@@ -16,19 +16,19 @@ import (
 	"fedpvi/transport"
 )
 
-// The clock of the test moves only when a client computes or waits.
+// The test clock moves only while a client computes or waits.
 func TestAnswersLeaveAtThePace(t *testing.T) {
 	for _, c := range []struct {
 		federation string
 		computing  time.Duration
-		want       time.Duration // time between plan and answer
+		want       time.Duration // time between the plan and the answer
 	}{
 		{"pace = 2.5", 0, 2500 * time.Millisecond},
 		{"pace = 2.5", time.Millisecond, 2500 * time.Millisecond},
 		{"pace = 2.5", 2499 * time.Millisecond, 2500 * time.Millisecond},
 		{"pace = 2.5", 2500 * time.Millisecond, 5 * time.Second},
 		{"pace = 2.5", 12 * time.Second, 12500 * time.Millisecond},
-		{"", 7 * time.Second, 7 * time.Second}, // a study of version 1 has no pace
+		{"", 7 * time.Second, 7 * time.Second}, // studies of version 1 have no pace
 	} {
 		h, all := federation(t, planeStudy(recordPrivacy, "", c.federation), "north")
 		p := all[0]
@@ -44,7 +44,7 @@ func TestAnswersLeaveAtThePace(t *testing.T) {
 			began := p.late
 			sent := &pacedLine{line{h, p.name}, func() {
 				left = append(left, p.late-began)
-				began = p.late // the coordinator publishes the next plan as soon as this answer arrives
+				began = p.late // once this answer arrives, the coordinator publishes the next plan
 			}}
 			_, err := k.Run(t.Context(), client.Run{
 				Member: m, Policy: policy, Data: origin.Source{From: p.data},
@@ -70,8 +70,8 @@ func TestAnswersLeaveAtThePace(t *testing.T) {
 	}
 }
 
-// The time to read the records depends on their number. The clock of the test runs until the client
-// waits or connects.
+// How long it takes to read the records depends on their number. The test clock runs until the
+// client waits or connects.
 func TestReturningClientKeepsThePace(t *testing.T) {
 	for _, reading := range []time.Duration{time.Millisecond, 70 * time.Millisecond, time.Second} {
 		h, all := federation(t, planeStudy(recordPrivacy, "", "pace = 2.5"), "north")
@@ -115,7 +115,7 @@ func TestReturningClientKeepsThePace(t *testing.T) {
 		stop := errors.New("stopped")
 		func() {
 			defer func() { _ = recover() }()
-			run(func() { panic(stop) }) // the program ends while it sends its first answer
+			run(func() { panic(stop) }) // the program ends while sending its first answer
 		}()
 		left = -1
 		run(func() {
@@ -130,8 +130,8 @@ func TestReturningClientKeepsThePace(t *testing.T) {
 	}
 }
 
-// A client that stops because its answers fail must not show when it has computed the last one. The
-// clock of the test moves only when a client computes or waits.
+// A client may stop because its answers fail. The time when it stops must not show when it computed
+// the last one. The test clock moves only while a client computes or waits.
 func TestFailingClientKeepsThePace(t *testing.T) {
 	const pace = 2500 * time.Millisecond
 	source := planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", "pace = 2.5")
@@ -177,8 +177,8 @@ func (l *pacedLine) Submit(ctx context.Context, item transport.Item) error {
 	return l.line.Submit(ctx, item)
 }
 
-// Others can see when a client began, because it has joined just before, or from its metrics or its
-// audit log. The time of its first connection must not reveal how long it has read its records.
+// Others can see when a client began, because it has only just joined, or from its metrics or audit
+// log. The time of its first connection must not reveal how long it took to read its records.
 func TestFirstConnectionKeepsThePace(t *testing.T) {
 	for _, reading := range []time.Duration{time.Millisecond, time.Second} {
 		p := newHolder(t, newHub(t, planeStudy(recordPrivacy, "", "pace = 2.5")), "north", 0)

@@ -24,9 +24,9 @@ import (
 	"fedpvi/transport"
 )
 
-// A participant is the state machine of a client in one study. It processes the entries of the
-// transcript, answers plans, and saves its state after every step. It uses the network only to
-// fetch releases. It is not safe for concurrent use.
+// A participant is the state machine of a client in one study. It processes transcript entries,
+// answers plans, and saves its state after each step. It uses the network only to fetch releases.
+// It is not safe for concurrent use.
 type participant struct {
 	client  *Client
 	member  *Member
@@ -34,32 +34,33 @@ type participant struct {
 	terms   Terms
 	dataset Dataset
 	records *shard.Records
-	named   ledger.Hash // hash of the file of records
+	named   ledger.Hash // hash of the record file
 
 	chain transcript.Chain
 	site  *session.Site // nil before the roster is known
-	sums  *sums.Client  // nil unless the study aggregates securely and the roster is known
+	sums  *sums.Client  // nil before the roster is known, and without secure aggregation
 	at    position
-	sent  uint64    // number of the last plan whose answer this process sent
-	keyed bool      // whether this process sent its keys for the secure sums
-	said  bool      // whether this process sent its confirmation or share for the present step
-	asked time.Time // when this process read the last plan or, before the first one, connected
+	sent  uint64    // number of the last plan that this process has answered
+	keyed bool      // whether this process has sent its keys for the secure sums
+	said  bool      // whether this process has sent its confirmation or share for the present step
+	asked time.Time // when this process read the last plan or, before the first plan, when it connected
 
-	wanted  device.Source // source of the device for the run; nil to compute on the CPU
+	wanted  device.Source // where to find a device for the run; nil to use the CPU
 	devices []device.Device
 }
 
-// position is the saved progress of a participant in the transcript.
+// position is a participant's saved progress in the transcript.
 type position struct {
 	transcript.Position
-	Records ledger.Hash       `json:"records"` // hash of the file of records at the start of the study
+	Records ledger.Hash       `json:"records"` // hash of the record file when the study began
 	Plan    uint64            `json:"plan"`    // number of the last plan for this client
 	Model   [32]byte          `json:"model"`   // model hash of plan number Plan
 	Asks    [2]int            `json:"asks"`    // number of plans published so far, and in the whole study
 	Ended   *Ending           `json:"ended,omitempty"`
-	Missed  map[uint64]string `json:"missed,omitempty"` // reasons why charged answers were not accepted, keyed by plan number
-	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
-	// Open maps each open plan to the model hash in its entry, if clients commit to their answers.
+	Missed  map[uint64]string `json:"missed,omitempty"` // why charged answers were not accepted, keyed by plan number
+	Failed  int               `json:"failed,omitempty"` // number of answers in a row that could not be computed
+	// Open maps the number of each open plan to the model hash in its entry, in studies with
+	// commitments.
 	Open map[uint64][32]byte `json:"open,omitempty"`
 }
 
@@ -70,7 +71,7 @@ func (p *position) miss(ask uint64, why string) {
 	p.Missed[ask] = why
 }
 
-// A saved is the first entry of the transcript, or a message of this client, on disk.
+// A saved is the first transcript entry or a message of this client, as it is saved on disk.
 type saved struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`
@@ -147,8 +148,8 @@ func clientsOf(r *roster.Roster) []pvi.ClientID {
 
 func (a *participant) next() uint64 { return a.at.Number + 1 }
 
-// witness compares the saved state with the coordinator's record of this client: the number of
-// entries, and the ledger entry that this client's last message named.
+// witness compares the saved state with the coordinator's record of this client. The record has the
+// number of entries, and the ledger entry that this client's last message named.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
 		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, but this client has followed %d: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
@@ -166,8 +167,8 @@ func (a *participant) witness(s transport.Standing) error {
 	return a.client.owns(claims.LedgerSeq, claims.LedgerHead, "the last message from this client at the coordinator")
 }
 
-// owns checks that the ledger contains the entry that an earlier message of this client named. If
-// not, owns marks this copy of the state as unusable and returns a RolledBack.
+// owns checks that the ledger has the entry that an earlier message of this client named. If it
+// does not, owns marks this copy of the state as unusable and returns a RolledBack.
 func (c *Client) owns(sequence uint64, head ledger.Hash, message string) error {
 	if c.store.Contains(sequence, head) {
 		return nil
@@ -190,8 +191,8 @@ func (c *Client) halted() error {
 	return &RolledBack{problem}
 }
 
-// follow checks the next entry of the transcript, applies it, and saves the state. It fetches the
-// releases behind the sum of an outcome that does not contain them.
+// follow checks the next transcript entry, applies it, and saves the state. If an outcome has a sum
+// but not its releases, follow fetches them.
 func (a *participant) follow(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if a.at.Number == 0 {
 		a.chain = a.first(item.Envelope)
@@ -238,7 +239,7 @@ func (a *participant) follow(ctx context.Context, link Link, item transport.Item
 	return e, a.client.destroyOld(a.member)
 }
 
-// keep adds to a change the values that an entry sets or removes.
+// keep adds to a change all values that an entry sets or removes.
 func (a *participant) keep(change *ledger.Change, e transcript.Entry, item transport.Item) (err error) {
 	switch {
 	case e.Kind == transcript.Roster:
@@ -262,7 +263,7 @@ func (a *participant) keep(change *ledger.Change, e transcript.Entry, item trans
 	return err
 }
 
-// begin checks the first entry of the transcript, the roster, and creates the site.
+// begin checks the roster, which is the first transcript entry, and creates the site.
 func (a *participant) begin(chain transcript.Chain) error {
 	m, members := a.member, chain.Members()
 	own, ok := members.Named(m.Name)
@@ -312,7 +313,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 	return a.useDevice()
 }
 
-// otherTerms refuses a roster whose terms differ from the approved ones.
+// otherTerms refuses a roster under which the terms are not the approved ones.
 func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
 	why := fmt.Sprintf("with the clients of the roster, the study is charged against %q, but it was approved for %q: run client review, then client approve", t.View, a.terms.View)
 	if t.View == a.terms.View {
@@ -321,7 +322,7 @@ func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
 	return a.refuseRoster(why, members)
 }
 
-// fits returns an error if the whole study costs more than the remaining budget.
+// fits returns an error if the whole study costs more than the budget has left.
 func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	whole, err := a.terms.whole(a.member.Study, clients)
 	if err != nil {
@@ -333,7 +334,7 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step processes a plan, an outcome, or an entry of the secure sum between the two.
+// step processes a plan, an outcome, or one of the secure-sum entries between them.
 func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind
@@ -379,7 +380,7 @@ func (a *participant) change(settled uint64) (ledger.Change, error) {
 	return ledger.Change{Study: a.member.Hash, Parts: parts, Settled: settled}, nil
 }
 
-// pending returns the number of the plan that this client must answer next, if any.
+// pending returns the number of the plan that this client must answer next, if there is one.
 func (a *participant) pending() (ask uint64, ok bool) {
 	if a.site == nil {
 		return 0, false
@@ -389,9 +390,9 @@ func (a *participant) pending() (ask uint64, ok bool) {
 }
 
 // answer checks the budget, then computes, charges and saves the answer to the pending plan, and
-// returns its message. The charge is on disk by then, so the message can be sent. If the
+// returns the message. When it returns, the charge is on disk, so the message may be sent. If the
 // computation fails, answer charges the noise that was drawn and returns an error. If ctx is done
-// before the charge, answer returns the error of ctx and charges nothing.
+// before the charge, it charges nothing and returns the error of ctx.
 func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
@@ -427,10 +428,9 @@ func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	return a.pay(ask, answer, failed)
 }
 
-// compute computes the answer to the pending plan, or returns at once when ctx is done. The
-// abandoned computation then continues until it is finished or the program ends. This is safe: the
-// participant is not used again, nothing was charged, written or sent, and the next run draws new
-// noise.
+// compute computes the answer to the pending plan. When ctx is done, it returns at once, and the
+// computation goes on until it is finished or the program ends. This does no harm: the participant
+// is not used again, nothing was charged, written or sent, and the next run draws new noise.
 func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, error) {
 	type result struct {
 		answer session.Answer
@@ -445,13 +445,13 @@ func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, 
 	case r := <-done:
 		return r.answer, r.err
 	case <-ctx.Done():
-		a.devices = nil // not used again, because the abandoned computation can still use the devices
+		a.devices = nil // not used again, because the computation that was abandoned may still use the devices
 		return session.Answer{}, ctx.Err()
 	}
 }
 
 // pay charges an answer and returns the message to send. If failed is not nil, the answer could not
-// be computed; pay then charges the noise that was drawn for it, and returns an error.
+// be computed. In this case, pay charges the noise that was drawn for it, and returns an error.
 func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
 	charge, err := a.terms.charge(answer.Spent)
 	if err != nil {
@@ -496,7 +496,8 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 			return transport.Item{}, err
 		}
 		if !a.chain.Commits() {
-			// the study began with an earlier version of the program, without commitments
+			// the study has no commitments, because it began under an earlier version of the
+			// program
 			answer.Commitment = [32]byte{}
 		}
 		envelope, err := transcript.SignRelease(signer, header, body, answer.Commitment)
@@ -504,7 +505,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 	})
 }
 
-// missed records why a charged answer was not accepted, and deletes the stored answer.
+// missed records why a charged answer was not accepted, and deletes the answer.
 func (a *participant) missed(ask uint64, why string) error {
 	a.at.miss(ask, why)
 	change, err := a.change(ask)

@@ -23,7 +23,7 @@ func TestStudyOfPersons(t *testing.T) {
 		all = append(all, p)
 		var file strings.Builder
 		file.WriteString("patient,x,y\n")
-		for i := range 23 { // five rows each of three persons, and one row each of eight
+		for i := range 23 { // three persons have five rows each, and eight have one
 			person := i % 3
 			if i >= 15 {
 				person = i

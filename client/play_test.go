@@ -32,16 +32,16 @@ func planeStudy(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
 }
 
-// signedStudy is like planeStudy for a study of version 2, in which clients sign their releases if
-// anyone may read them.
+// signedStudy is like planeStudy, but for studies of version 2, in which clients sign their
+// releases if anyone may read them.
 func signedStudy(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Version: 2, Privacy: privacy, Inference: "rounds = 3\nintervals = \"none\"\n" + inference, Federation: "pace = 0\n" + federation})
 }
 
-// wide is a privacy promise that allows every study in these tests.
+// wide is a privacy promise that is wide enough for all studies in these tests.
 var wide = accountant.Target{Epsilon: 40, Delta: 1e-5}
 
-// A holder is a data holder with a state directory and a file of records.
+// A holder is a data holder with a state directory and a record file.
 type holder struct {
 	t    testing.TB
 	hub  *hub
@@ -49,13 +49,13 @@ type holder struct {
 	dir  string
 	data string
 	seed uint64        // seed of the holder's noise
-	late time.Duration // offset of the holder's clock
+	late time.Duration // how far the holder's clock is ahead
 	log  *slog.Logger
 
 	audit *audit.Log
 }
 
-// records returns the records of data holder m as CSV.
+// records returns data holder m's records as CSV.
 func records(m int) string {
 	var b strings.Builder
 	b.WriteString("x,y\n")
@@ -66,7 +66,7 @@ func records(m int) string {
 	return b.String()
 }
 
-// newHolder returns a data holder that has joined the study but has not approved it.
+// newHolder returns a data holder that has joined the study but not yet approved it.
 func newHolder(t testing.TB, h *hub, name identity.Name, m int) *holder {
 	t.Helper()
 	p := &holder{t: t, hub: h, name: name, dir: filepath.Join(t.TempDir(), "state"), data: filepath.Join(t.TempDir(), "records.csv"), seed: uint64(m)}
@@ -85,7 +85,7 @@ func (p *holder) open() *client.Client {
 
 func (p *holder) now() time.Time { return today.Add(p.late) }
 
-// openWith opens the client, which calls boundary before and after every commit.
+// openWith opens a client that calls boundary before and after each commit.
 func (p *holder) openWith(boundary func(point string) error) *client.Client {
 	p.t.Helper()
 	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: p.now, Create: true, Boundary: boundary, Log: p.log, Audit: p.audit})
@@ -125,7 +125,7 @@ func (p *holder) review() (r *client.Review) {
 	return r
 }
 
-// reviewText returns the text of the review, with single spaces.
+// reviewText returns the text of the review, with all white space reduced to single spaces.
 func (p *holder) reviewText() string {
 	p.t.Helper()
 	var b strings.Builder
@@ -133,7 +133,7 @@ func (p *holder) reviewText() string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// run runs the client in its only study until the client has to wait or the study ends.
+// run runs the client in its only study until it has to wait or the study ends.
 func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	p.t.Helper()
 	m, err := c.Member("")
@@ -143,14 +143,14 @@ func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	return p.runIn(c, m, line{p.hub, p.name})
 }
 
-// A connection is a Link that the client can close.
+// A connection is a Link that can be closed.
 type connection interface {
 	client.Link
 	io.Closer
 }
 
-// runIn runs the client in the study m until the client has to wait or the study ends. It returns
-// nil if the study has not ended.
+// runIn runs the client in the study m until it has to wait or the study ends. If the study has not
+// ended, it returns nil.
 func (p *holder) runIn(c *client.Client, m *client.Member, over connection) (*client.Ending, error) {
 	p.t.Helper()
 	policy, err := client.LoadPolicy(p.dir)
@@ -174,14 +174,14 @@ func (p *holder) runIn(c *client.Client, m *client.Member, over connection) (*cl
 	return ending, err
 }
 
-// step opens the client, runs it until it has to wait or the study ends, and closes it.
+// step opens the client, runs it until it has to wait or the study ends, and closes it again.
 func (p *holder) step() (*client.Ending, error) {
 	c := p.open()
 	defer c.Close()
 	return p.run(c)
 }
 
-// mustStep is like step, but an error fails the test.
+// mustStep is like step, but fails the test if there is an error.
 func (p *holder) mustStep() *client.Ending {
 	p.t.Helper()
 	ending, err := p.step()
@@ -189,7 +189,7 @@ func (p *holder) mustStep() *client.Ending {
 	return ending
 }
 
-// stepOver is like step, but the client uses another connection.
+// stepOver is like step, but with another connection.
 func (p *holder) stepOver(over connection) error {
 	return p.with(func(c *client.Client, m *client.Member, _ *client.Policy) error {
 		_, err := p.runIn(c, m, over)
@@ -218,7 +218,7 @@ func federation(t testing.TB, source []byte, names ...identity.Name) (*hub, []*h
 	return h, all
 }
 
-// begun is like federation, for a study that the coordinator has begun.
+// begun is like federation, but the coordinator has begun the study.
 func begun(t testing.TB, source []byte, names ...identity.Name) (*hub, []*holder) {
 	t.Helper()
 	h, all := federation(t, source, names...)
@@ -226,7 +226,7 @@ func begun(t testing.TB, source []byte, names ...identity.Name) (*hub, []*holder
 	return h, all
 }
 
-// play runs the clients in turn until all of them have a result.
+// play runs the clients in turn until all have a result.
 func play(t testing.TB, all []*holder) []*client.Ending {
 	t.Helper()
 	endings := make([]*client.Ending, len(all))
@@ -277,7 +277,7 @@ func TestAStudyIsPlayed(t *testing.T) {
 	}
 }
 
-// The coordinator could change a release that has no signature.
+// Without a signature, the coordinator could change a release.
 //
 //abuse:case A21 a study whose outcomes would have no signatures of clients: refused before the first answer
 func TestUnsignedOutcomesAreRefused(t *testing.T) {

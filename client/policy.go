@@ -19,58 +19,58 @@ import (
 	"fedpvi/transport"
 )
 
-// PolicyFile is the name of the policy in a state directory.
+// PolicyFile is the file name of the policy in a state directory.
 const PolicyFile = "policy.toml"
 
-// A Policy lists the actions that the data holder allows. All others are refused.
+// A Policy lists the actions that the data holder allows. All others are forbidden.
 type Policy struct {
 	Hash         ledger.Hash // SHA-256 of the policy file
 	Coordinators []identity.Fingerprint
-	// TrustCoordinator states that the data holder trusts the coordinator to open only the messages
-	// that the study permits. Releases are then charged for the observer that the study names.
-	// Otherwise they are charged for a coordinator that opens every message, except for secure
-	// aggregation as in Recognised.
+	// TrustCoordinator means that the data holder trusts the coordinator to open only the messages
+	// that the study permits. Releases are then charged against the observer that the study names.
+	// Otherwise they are charged against a coordinator that opens all messages, except with secure
+	// aggregation (see Recognised).
 	TrustCoordinator bool
 	MinParticipants  int
-	// Recognised contains the fingerprints of clients that the data holder knows. A study with
-	// secure aggregation assumes that at most t clients collude. Without TrustCoordinator, it is
-	// charged against t colluding clients if at most t clients in the roster are not recognised,
-	// and otherwise against a coordinator that opens every message.
+	// Recognised has the fingerprints of clients that the data holder knows. A study with secure
+	// aggregation assumes that at most t clients collude. Without TrustCoordinator, it is charged
+	// against t colluding clients if the roster has at most t clients that are not recognised. If
+	// it has more, the study is charged against a coordinator that opens all messages.
 	Recognised []identity.Fingerprint
-	// Known contains the fingerprints of all clients that are allowed in a study with this client.
-	// They count as recognised. If Known is nil, every client is allowed.
+	// Known has the fingerprints of all clients that may be in a study with this client. They count
+	// as recognised. If Known is nil, all clients are allowed.
 	Known []identity.Fingerprint
-	// ReviewRoster requires that the data holder approves the roster before the first answer.
+	// ReviewRoster requires the data holder to approve the roster before the first answer.
 	ReviewRoster bool
 	Datasets     map[string]Dataset
-	// RefusePrograms refuses studies whose model is a program in the Stan language.
+	// RefusePrograms forbids studies whose model is a program in the Stan language.
 	RefusePrograms bool
-	// MaxHours limits the estimated computing time of a study on this machine, in hours. The
-	// estimate does not depend on the records. 0 means no limit.
+	// MaxHours limits the time that a study may keep this machine busy, in hours. The estimate of
+	// this time does not depend on the records. 0 means no limit.
 	MaxHours float64
-	Proxy    *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
+	Proxy    *transport.Proxy // proxy for connections to coordinators; nil for direct connections
 }
 
-// A Dataset contains the limits for one data set in the policy.
+// A Dataset has the policy's limits for one data set.
 type Dataset struct {
 	Promise accountant.Target
-	// Unit is the protected unit: ledger.Record, ledger.Person or ledger.Client. If it is empty,
-	// the first study determines the unit.
+	// Unit is the privacy unit: ledger.Record, ledger.Person or ledger.Client. If it is empty, the
+	// first study determines it.
 	Unit string
-	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If it
-	// is empty, the first study determines the column.
+	// Person is the column that identifies the person that a row is about, if the unit is
+	// ledger.Person. If it is empty, the first study determines it.
 	Person string
 	Filter string // "auto", ledger.Gaussian or ledger.Renyi
 	Order  float64
-	// Public states that the records are not secret. A study without privacy can then use them at
-	// no cost.
+	// Public means that the records are not secret. A study without privacy can then use them free
+	// of charge.
 	Public bool
 }
 
 const policyVersion = 1
 
-// LoadPolicy reads the policy of a state directory. It refuses a symbolic link, and a file or
-// directory that other users can access. The error lists every problem in the text with file and
+// LoadPolicy reads the policy in a state directory. It refuses a symbolic link, and a file or
+// directory that other users can access. The error lists all problems in the file, each with its
 // line.
 func LoadPolicy(dir string) (*Policy, error) {
 	path := filepath.Join(dir, PolicyFile)
@@ -84,7 +84,7 @@ func LoadPolicy(dir string) (*Policy, error) {
 	return ParsePolicy(path, source)
 }
 
-// ParsePolicy parses a policy. The name appears only in error messages.
+// ParsePolicy parses a policy. The name is only for error messages.
 func ParsePolicy(name string, source []byte) (*Policy, error) {
 	doc, err := document.Parse(name, source)
 	if err != nil {
@@ -185,7 +185,7 @@ func readDataset(t *document.Table) Dataset {
 // Allows reports whether the policy lists the coordinator with the given fingerprint.
 func (p *Policy) Allows(f identity.Fingerprint) bool { return slices.Contains(p.Coordinators, f) }
 
-// strangers returns the clients of a roster, other than own, that the policy does not recognise.
+// strangers returns all clients in a roster that the policy does not recognise, except own.
 func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []roster.Entry) {
 	for _, e := range members.Entries {
 		if e.Role == identity.Client && e.Name != own && !slices.Contains(p.Recognised, e.Key.Fingerprint()) {
@@ -195,10 +195,10 @@ func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []ros
 	return all
 }
 
-// fewestStrangers returns the number of strangers if all recognised clients take part.
+// fewestStrangers returns how many strangers there are if all recognised clients take part.
 func (p *Policy) fewestStrangers(clients int) int { return max(0, clients-1-len(p.Recognised)) }
 
-// dataset returns a data set of the policy, or the only one if name is empty.
+// dataset returns a data set from the policy. If name is empty, it returns the only one.
 func (p *Policy) dataset(name string) (string, Dataset, error) {
 	names := slices.Sorted(maps.Keys(p.Datasets))
 	if name == "" && len(names) == 1 {
@@ -216,9 +216,9 @@ func (p *Policy) dataset(name string) (string, Dataset, error) {
 	return "", d, &Refusal{fmt.Sprintf("the policy has no data set %q (it has %s): add [dataset.%s] with epsilon and delta to %s", name, strings.Join(names, ", "), name, PolicyFile)}
 }
 
-// WritePolicy writes a policy with explanations if the state directory has none, and reports
-// whether it did. The policy allows one coordinator, and contains a data set named "records" with
-// the privacy limit promise.
+// WritePolicy writes a policy with explanations to the state directory if it has none, and reports
+// whether it did. The policy allows one coordinator. It has one data set, with the name "records"
+// and the privacy limit promise.
 func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
 	text := fmt.Sprintf(policyText, policyVersion, coordinator, defaultParticipants, promise.Epsilon, promise.Delta)
 	err = private.Create(filepath.Join(dir, PolicyFile), []byte(text))

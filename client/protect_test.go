@@ -44,7 +44,7 @@ func TestStudyContinuesWithProtectedKeys(t *testing.T) {
 	p.mustStep()
 }
 
-// The roster has the old key for connections, so other parties would refuse a new one.
+// The roster has the old TLS key, so the other parties would reject a new one.
 func TestLostKeyForConnectionsIsNotMadeAnew(t *testing.T) {
 	dir := unpack(t, "state-424c10c.tar.gz")
 	lost, err := filepath.Glob(filepath.Join(dir, "*.state", "studies", "*", "tls.key"))

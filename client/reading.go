@@ -17,19 +17,19 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Reading reports to the data holder how the file of records was read for a study. It depends on
-// single records and has no noise, so it is stored only in the state directory. No log, metric,
-// exit code or message depends on it.
+// A Reading reports to the data holder how the record file was read for a study. It depends on
+// single records and has no noise, so it is kept only in the state directory. No log, metric, exit
+// code or message depends on it.
 type Reading struct {
 	File         string `json:"file"`
-	shard.Report        // counts of records that were left out or changed
-	MostRecords  int    `json:"max_records"` // federation.max_records of the study
-	// First is the reason why the first refused record was left out, with its file, line and
+	shard.Report        // numbers of records that were left out or changed
+	MostRecords  int    `json:"max_records"` // the study's federation.max_records
+	// First tells why the first record that was refused was left out, with its file, line and
 	// column.
 	First string `json:"first,omitempty"`
 }
 
-// ReadingFile is the name of the file with the Reading, in the folder of a study.
+// ReadingFile is the name of the file with the Reading, in a study's folder.
 const ReadingFile = "records.json"
 
 func newReading(m *Member, path string, report shard.Report) Reading {
@@ -40,8 +40,8 @@ func newReading(m *Member, path string, report shard.Report) Reading {
 	return r
 }
 
-// saveReading writes the Reading of a study in place of an earlier one. If this fails, it logs a
-// warning that contains nothing of the Reading, and the study continues.
+// saveReading saves the Reading of a study in place of an earlier one. If this fails, it logs a
+// warning that reveals nothing about the Reading, and the study continues.
 func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	b, err := json.MarshalIndent(newReading(m, path, report), "", "  ")
 	if err == nil {
@@ -52,8 +52,8 @@ func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	}
 }
 
-// ReadNew reads records for predictions. They need not belong to the study, and columns can be
-// missing.
+// ReadNew reads records to make predictions for. They need not belong to the study, and columns may
+// be missing.
 func ReadNew(ctx context.Context, m *Member, data origin.Source) (records *shard.New, report shard.Report, err error) {
 	err = data.Read(ctx, shard.Format(m.Study), shard.Wanted(m.Study), io.Discard, func(rows table.Reader) (err error) {
 		records, report, err = shard.ReadNew(data.From, rows, m.Study)
@@ -65,7 +65,7 @@ func ReadNew(ctx context.Context, m *Member, data origin.Source) (records *shard
 	return records, report, err
 }
 
-// byColumn describes counts by column, such as " (x 3, y 1)", or returns "" without counts.
+// byColumn returns counts by column, such as " (x 3, y 1)". If there are none, it returns "".
 func byColumn(counts map[string]int) string {
 	var parts []string
 	for _, column := range slices.Sorted(maps.Keys(counts)) {
@@ -105,7 +105,8 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 
 // ExamineRecords examines a table of records for a study, and returns the records that a client
 // would use. It needs no state directory and stores nothing. person is the column that identifies
-// the person of a row, or empty for the one in the study. Only the data holder may see the result.
+// the person that a row is about. If it is empty, the study's own column is used. Only the data
+// holder may see the result.
 func ExamineRecords(ctx context.Context, st *study.Study, data origin.Source, person string) (records *shard.Records, found *shard.Examination, err error) {
 	wanted := shard.Wanted(st)
 	if person != "" && !slices.ContainsFunc(wanted, func(w table.Wanted) bool { return w.Name == person }) {

@@ -15,16 +15,16 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// A seen holds everything by which others could tell one run of the client north from another: its
-// decrypted answers, the number of transcript entries, and its log.
+// A seen has everything that others see of a run of the client north: its decrypted answers, the
+// number of transcript entries, and its log.
 type seen struct {
 	Bodies  map[uint64][]byte
 	Entries int
 	Log     string
 }
 
-// seenWith plays a study with lines added to north's records. It returns the view that others have
-// of north, and north's report on reading its file.
+// seenWith plays a study in which the given lines are appended to north's records. It returns the
+// part that others can see, and north's report on reading its file.
 func seenWith(t *testing.T, source []byte, lines string) (s seen, report client.Reading, p *holder) {
 	t.Helper()
 	h, all := federation(t, source, "north", "south")

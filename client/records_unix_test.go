@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// Nobody can replace the file between hashing and parsing. The file is a pipe, which can only be
-// read once.
+// Nobody must be able to replace the file after it was hashed and before it is parsed. The file is
+// a pipe, so that it can only be read once.
 //
 //abuse:case A24 the name of the file covers exactly the bytes that were read
 func TestRecordsAreReadOnce(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"fedpvi/transport"
 )
 
-// refused checks the exit code and the text of an error, and the spending of the data set.
+// refused checks the exit code and text of an error, and how much the data set has spent.
 func (p *holder) refused(what string, err error, code int, says string, spent float64) {
 	p.t.Helper()
 	if client.CodeOf(err) != code || !strings.Contains(fmt.Sprint(err), says) {
@@ -35,7 +35,7 @@ func (p *holder) refused(what string, err error, code int, says string, spent fl
 	}
 }
 
-// stops checks that the client refuses to take the next step.
+// stops checks that the client refuses its next step.
 func (p *holder) stops(what string, code int, says string, spent float64) {
 	p.t.Helper()
 	_, err := p.step()
@@ -93,14 +93,14 @@ func TestTheCapIsKept(t *testing.T) {
 		t.Errorf("a budget was made: %+v", a)
 	}
 
-	// The data holder lowers ε in the policy after the ledger has created the budget.
+	// After the ledger has created the budget, the data holder lowers ε in the policy.
 	p.edit("epsilon = 0.1", "epsilon = 40")
 	check(t, p.approve())
 	p.edit("epsilon = 40", "epsilon = 0.1")
 	p.refused("a study beyond the lowered cap", p.approve(), client.OverBudget, "records", 0)
 }
 
-// The cost of a study depends on the roster, which is unknown at the approval.
+// The cost of a study depends on the roster, which is not yet known when the study is approved.
 //
 //abuse:case A05 the cost is computed for the roster that came; beyond the cap nothing is answered
 func TestCapHoldsForTheActualRoster(t *testing.T) {
@@ -116,7 +116,7 @@ func TestCapHoldsForTheActualRoster(t *testing.T) {
 	}
 }
 
-// The cost of earlier answers must not be counted twice.
+// The cost of earlier answers must not count twice.
 func TestApprovingAgain(t *testing.T) {
 	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
@@ -215,7 +215,7 @@ func TestInvitationIsEnforced(t *testing.T) {
 	}
 }
 
-// A guest is a connection that changes the coordinator's answer to a join.
+// A guest is a connection that changes the coordinator's reply to a join request.
 type guest struct {
 	hub    *hub
 	change func(a *transport.Admission)
@@ -240,7 +240,7 @@ func TestAnExpiredInvitation(t *testing.T) {
 	}
 }
 
-// The coordinator signs changed entries.
+// The coordinator changes entries and signs them.
 //
 //abuse:case A02 a plan sent twice ends the client's part; nothing is charged
 //abuse:case A03 a plan about another λ or model is refused; nothing is charged
@@ -360,7 +360,7 @@ func TestRestoredBackupIsDetected(t *testing.T) {
 		p.stops("a backup", client.Damaged, "older than the answers sent", 0)
 	}
 	p.refused("approving for a backup", p.approve(), client.Damaged, "older than the answers sent", 0)
-	delete(h.last, p.name) // the coordinator loses the client's last message
+	delete(h.last, p.name) // the coordinator loses this client's last message
 	p.stops("a backup that was detected", client.Damaged, "older than the answers sent", 0)
 	if len(h.releases) != 1 {
 		t.Errorf("%d answers were sent", len(h.releases))
@@ -401,7 +401,7 @@ func lateAnswer(t *testing.T, why transport.Reason) {
 	}
 }
 
-// late is a connection that closes the plan before the answer arrives.
+// late is a connection on which answers arrive only after the plan was closed.
 type late struct {
 	line
 	why transport.Reason

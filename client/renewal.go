@@ -12,14 +12,14 @@ import (
 	"fedpvi/transport"
 )
 
-// A Renewer is a connection on which a client can renew its certificate, even without having a
-// valid one.
+// A Renewer is a connection over which a client can renew its certificate, even if it has no valid
+// one.
 type Renewer interface {
 	Renew(ctx context.Context, r transport.RenewRequest) (transport.Renewed, error)
 }
 
 // renew requests a new certificate if two thirds of the validity period have passed, or if this
-// client has new keys that the coordinator has not accepted.
+// client has new keys that the coordinator has not yet accepted.
 func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
 	credentials, err := c.credentials(m)
 	if err == nil && c.now().Before(credentials.RenewFrom()) && (m.next == nil || m.Accepted) {
@@ -27,14 +27,14 @@ func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
 	}
 	err = c.renewNow(ctx, m, link)
 	if refused := new(transport.Refusal); errors.As(err, &refused) && refused.Reason == transport.Ended {
-		return nil // the previous keys suffice to read the rest of the transcript
+		return nil // the previous keys are enough to read the rest of the transcript
 	}
 	return err
 }
 
-// renewNow requests a new certificate, and sends new keys if this client has made any. The
-// connection need not be authenticated: renewNow sends no secrets and checks the coordinator's
-// signature of everything that it receives.
+// renewNow requests a new certificate. If this client has made new keys, renewNow also sends them.
+// The connection need not be authenticated, because renewNow sends no secrets and checks the
+// coordinator's signature on everything that it receives.
 func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
 	k := m.keys
 	if m.next != nil {
@@ -72,8 +72,8 @@ func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
 	return nil
 }
 
-// comeBackTo renews the certificate over a connection that authenticates neither end, because the
-// certificate has expired or the coordinator's keys have changed.
+// comeBackTo renews the certificate if it has expired or if the coordinator's keys have changed.
+// The connection that it uses authenticates neither side.
 func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err error) {
 	config := transport.Config{TLS: channel.Return(m.Hash, c.now), MaxEntry: maxStudy, Handshake: c.handshakes("not checked yet")}
 	line, err := n.dial(ctx, c.log, m.Addresses, config)
@@ -89,9 +89,9 @@ func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err erro
 }
 
 // Rotate makes new keys for this client in a study: an identity, a TLS key and a sealing key. It
-// saves the keys and sends the public ones to the coordinator. In a study that has begun, they are
-// valid from the next version of the roster that the client follows. An interrupted Rotate
-// continues with the same keys when it is called again.
+// saves the keys and sends the public keys to the coordinator. If the study has begun, they take
+// effect with the next version of the roster that the client follows. After an interruption, the
+// next call continues with the same keys.
 func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context.Context) (Renewer, func() error, error)) error {
 	if ending, err := c.Ending(m); err != nil || ending != nil {
 		return errors.Join(err, &Refusal{"the study " + m.Study.Name + " is over"})
@@ -129,7 +129,7 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 		return c.renewNow(ctx, m, link)
 	}
 	// When the coordinator accepts new keys, it closes all connections that use the previous TLS
-	// key, and its reply can be lost. The second attempt connects with the new keys.
+	// key, so its reply may be lost. The second attempt uses the new keys.
 	if err := send(); !transport.Mistrusted(err) {
 		return err
 	}
@@ -137,9 +137,9 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 }
 
 // learn checks all renewals of the coordinator's roster entry since the study was created, and adds
-// the new ones. It refuses a renewal that contradicts a known one.
+// those that are new. It refuses a renewal that contradicts one that is already known.
 func (m *Member) learn(all [][]byte) error {
-	for i, b := range all { // skip the renewals from before this client joined, which m.Entry includes
+	for i, b := range all { // skip renewals from before this client joined, because m.Entry includes them
 		if r, err := roster.ParseRenewal(b, m.Hash); err == nil && bytes.Equal(r.Entry.Bytes(), m.Entry) {
 			all = all[i+1:]
 			break
@@ -176,11 +176,11 @@ func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 	return c.put(m.Hash, membershipPart, m.membership)
 }
 
-// coordinator returns the newest roster entry of the coordinator that this client knows.
+// coordinator returns the coordinator's newest roster entry that this client knows.
 func (m *Member) coordinator() roster.Entry { return *m.hub.Load() }
 
-// coordinatorOf returns the roster entry of the coordinator whose identity has the fingerprint f,
-// and the renewals after it, or a Refusal if this client knows no such entry.
+// coordinatorOf returns the coordinator's roster entry in which the identity has the fingerprint f,
+// and all renewals after it. If this client knows no such entry, it returns a Refusal.
 func (m *Member) coordinatorOf(f identity.Fingerprint) (e roster.Entry, later [][]byte, err error) {
 	if e, err = roster.ParseEntry(m.Entry, m.Hash); err != nil {
 		return e, nil, err

@@ -13,11 +13,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ErrNoResult is the error for a study without a result.
+// ErrNoResult is the error for a study that has no result.
 var ErrNoResult = errors.New("the study has no result")
 
-// Posterior describes the posterior in the result of the study. The error wraps [ErrNoResult] if
-// the study was aborted.
+// Posterior describes the posterior in the study's result. If the study was aborted, the error
+// wraps [ErrNoResult].
 func (e *Ending) Posterior(st *study.Study) (*session.Posterior, error) {
 	if e.Aborted {
 		return nil, fmt.Errorf("%w: it was aborted by %s (%s)", ErrNoResult, e.By, e.Reason)
@@ -29,8 +29,8 @@ func (e *Ending) Posterior(st *study.Study) (*session.Posterior, error) {
 	return session.Describe(st, &result)
 }
 
-// Posterior returns the result of a study. If there is none, the error is a [UsageError] that wraps
-// [ErrNoResult].
+// Posterior returns the result of a study. If the study has none, the error is a [UsageError] that
+// wraps [ErrNoResult].
 func (c *Client) Posterior(m *Member) (*session.Posterior, error) {
 	ending, err := c.Ending(m)
 	if err != nil {
@@ -47,8 +47,7 @@ func (c *Client) Posterior(m *Member) (*session.Posterior, error) {
 }
 
 // Report returns the report on a study that has a result. It depends only on the study and its
-// transcript: two clients with the same transcript have the same report, whatever their records
-// are.
+// transcript, so two clients with the same transcript have the same report, whatever their records.
 func (c *Client) Report(m *Member) (*page.Report, error) {
 	p, err := c.Posterior(m)
 	if err != nil {
@@ -66,8 +65,8 @@ func (c *Client) Report(m *Member) (*page.Report, error) {
 	return r, err
 }
 
-// checked lists the checks that this client has made in a study that is over. It verifies the saved
-// envelopes of the transcript again, and returns an error if one is damaged.
+// checked lists the checks that this client made during a study that is over. It verifies the saved
+// transcript envelopes again. If one is damaged, it returns an error.
 func (c *Client) checked(m *Member) ([]string, error) {
 	head, err := c.Head(m)
 	if err != nil {
@@ -88,8 +87,8 @@ func (c *Client) checked(m *Member) ([]string, error) {
 	return append(all, "The consents and the signed answers of the other clients are in the coordinator's bundle alone. The command client verify checks them there."), nil
 }
 
-// entries verifies the saved envelopes of the transcript. It returns their entries, and the
-// coordinator's fingerprint in the first roster.
+// entries verifies the saved transcript envelopes. It returns the entries, and the coordinator's
+// fingerprint from the first roster.
 func (c *Client) entries(m *Member) ([]transcript.Entry, identity.Fingerprint, error) {
 	x, err := c.Export(m)
 	if err != nil {

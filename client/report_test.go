@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/page"
 )
 
-// written returns the report of a client as HTML.
+// written returns a client's report as HTML.
 func written(t *testing.T, r *page.Report) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -22,7 +22,8 @@ func written(t *testing.T, r *page.Report) string {
 	return b.String()
 }
 
-// Equal reports of clients with different records cannot depend on the records of one client.
+// If clients with different records have the same report, it cannot depend on the records of one
+// client.
 func TestReportsDependOnTheTranscriptAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		source []byte
@@ -70,7 +71,7 @@ func TestReportsDependOnTheTranscriptAlone(t *testing.T) {
 	}
 }
 
-// The two reports differ only in the list of checks.
+// The two reports must be the same except for the list of checks.
 func TestReportOfAClientAndOfTheCoordinator(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"client\"\nepsilon = 8.0\ndelta = 1e-5\nclip = 20.0", ""))
 	n := newRealNetwork(t, st, records)

@@ -17,31 +17,31 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Review tells the data holder the content, the cost and the messages of a study before its
-// approval.
+// A Review shows the data holder the content of a study, its cost and its messages, before it is
+// approved.
 type Review struct {
-	// beginning of the commands that the text names, such as "client --state north"; "client" if empty
+	// how the commands in the text begin, such as "client --state north"; "client" if empty
 	Command string `json:"-"`
 
 	Study       *words.Explained `json:"study"`
-	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document; the approval contains this hash
+	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document; the approval has this hash too
 	Name        string           `json:"name"`
 	Coordinator Organiser        `json:"coordinator"`
-	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty before the roster is known
-	Roster      *Members         `json:"roster,omitempty"`  // names and fingerprints; nil before the roster is known
-	Assumed     int              `json:"clients_assumed"`   // number of clients for which the costs are computed
-	// minimum number of answers in a sum that the coordinator computes
+	Clients     []pvi.ClientID   `json:"clients,omitempty"` // clients in the roster; empty while the roster is unknown
+	Roster      *Members         `json:"roster,omitempty"`  // names and fingerprints; nil while the roster is unknown
+	Assumed     int              `json:"clients_assumed"`   // number of clients that the costs assume
+	// minimum number of answers in a sum that the coordinator gets
 	Fewest   int      `json:"fewest_answers"`
 	Leaves   Leaves   `json:"leaves"`
-	Takes    Duration `json:"takes"` // time for which the study occupies this machine
+	Takes    Duration `json:"takes"` // how long the study keeps this machine busy
 	Privacy  Cost     `json:"privacy"`
 	Noise    Noise    `json:"noise"`
 	Terms    Terms    `json:"terms"`
 	Approved bool     `json:"approved"`
-	// Strangers are the clients in the roster that the policy does not recognise, for studies with
+	// Strangers are the clients in the roster that the policy does not recognise, in a study with
 	// secure aggregation.
 	Strangers []Stranger `json:"not_recognised,omitempty"`
-	// Problems contains a reason why the study cannot be approved, or nothing if it can be.
+	// Problems has the reason why the study cannot be approved. It is empty if the study can be.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -51,58 +51,58 @@ type Stranger struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// An Organiser identifies the coordinator.
+// An Organiser is the identity of the coordinator.
 type Organiser struct {
 	Name        string   `json:"name"`
 	Fingerprint string   `json:"fingerprint"`
 	Addresses   []string `json:"addresses"`
 }
 
-// Leaves describes the messages that this client sends in a study.
+// Leaves describes the messages that leave this client in a study.
 type Leaves struct {
 	Messages int `json:"messages"`        // maximum number of messages in the whole study
-	Numbers  int `json:"numbers"`         // count of numbers in the longest message
-	Bytes    int `json:"bytes_a_message"` // size in bytes of every encrypted message, including its envelope
-	// Dealt states that the client deals each message out to the other clients (see package sums)
-	// instead of sending it to the coordinator. It then also sends a confirmation and a share of
-	// the sum with each message, and keys once in the study. Bytes is an upper bound on each of
-	// these messages.
+	Numbers  int `json:"numbers"`         // how many numbers the longest message has
+	Bytes    int `json:"bytes_a_message"` // size of each encrypted message in bytes, with its envelope
+	// Dealt means that the client deals each message out to the other clients (see package sums)
+	// and does not send it to the coordinator. With each message, it then also sends a confirmation
+	// and a share of the sum, and once in the study its keys. Bytes is an upper bound on the size
+	// of each of these messages.
 	Dealt bool `json:"dealt_to_clients,omitempty"`
 }
 
-// A Cost is the privacy cost of a study, for each observer and for the data set's budget.
+// A Cost is the privacy cost of a study, both for each observer and for the data set's budget.
 type Cost struct {
 	Unit      study.Unit           `json:"unit"`
-	Protects  string               `json:"protects"` // the unit in words
+	Protects  string               `json:"protects"` // the privacy unit in words
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Delta     float64              `json:"delta"`
 	Observers []method.Cost        `json:"observers,omitempty"`
-	// Conditions states when the costs hold, and the cases that they do not cover.
+	// Conditions tells when the costs hold, and which cases they do not cover.
 	Conditions string `json:"conditions,omitempty"`
-	// cost to a person with rows at two clients, in words; see words.AtTwoClients
+	// cost to a person who has rows at two clients, in words; see words.AtTwoClients
 	AtTwo string `json:"at_two_clients,omitempty"`
-	// Quote is the cost under the policy, with the state of the budget before and after the study.
+	// Quote is the cost under the policy, with the budget before and after the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
-	Cap   float64       `json:"cap"` // limit on ε in the policy, at the δ in the field At
+	Cap   float64       `json:"cap"` // the policy's limit on ε, at the δ in the field At
 	At    float64       `json:"at_delta"`
 }
 
-// Noise describes the noise of this client's messages, and its effect on the posterior.
+// Noise describes the noise in this client's messages, and its effect on the posterior.
 type Noise struct {
-	// largest L2 norm by which adding or removing one privacy unit changes a message
+	// largest L2 norm by which a message changes if one privacy unit is added or removed
 	Clip            float64 `json:"clip"`
-	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
+	Share           float64 `json:"share_sd"` // standard deviation of the noise that this client adds to a message
 	method.Forecast         // forecast of the effect of the noise on the posterior
 	InWords         string  `json:"in_words"`
-	// Widening is the factor by which noise widens a credible interval (see the function widening),
-	// or 0 if the number of records is not public.
+	// Widening is the factor by which noise widens a credible interval (see the function widening).
+	// It is 0 if the number of records is not public.
 	Widening float64 `json:"interval_factor,omitempty"`
-	unit     string  // privacy unit in one word
+	unit     string  // the privacy unit in one word
 	nominal  int     // public number of records per client; 0 if unknown
 }
 
-// Review describes a study and its cost. If the policy is missing or forbids the study, Problems
-// contains the reason.
+// Review describes a study and its cost. If there is no policy, or if it forbids the study,
+// Problems has the reason.
 func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	clients, known, err := c.clients(m)
 	if err != nil {
@@ -146,7 +146,8 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	return r, c.judge(r, m, p, dataset, clients)
 }
 
-// clients returns the clients in the roster. known is false before the client has received it.
+// clients returns the clients in the roster. As long as the client has not received the roster,
+// known is false.
 func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) {
 	members, err := c.roster(m)
 	if err != nil || members == nil {
@@ -209,8 +210,9 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	return nil
 }
 
-// ofUnit returns the largest L2 norm by which one privacy unit changes a message, for vectors
-// clipped to clip. If single rows are clipped, each row of a person can change a message by clip.
+// ofUnit returns the largest L2 norm by which one privacy unit changes a message, if vectors are
+// clipped to clip. If each row is clipped on its own, each row of a person can change a message by
+// clip.
 func ofUnit(p *pvi.Protocol, clip float64) float64 {
 	if _, steps := method.StepsOf(p.Method()); steps || p.Study().Inference.Partitions.Count > 0 {
 		return clip
@@ -225,8 +227,8 @@ func unitInWords(u study.Unit) string {
 	return string(u)
 }
 
-// judge sets the terms and the quote of the review, and the first reason why the study cannot be
-// approved.
+// judge sets the terms and the quote of the review. It also sets the first reason why the study
+// cannot be approved.
 func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
 	problem := func(err error) error {
 		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {
@@ -277,7 +279,7 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	return nil
 }
 
-// judgeBegun sets the quote of a study that has already been charged.
+// judgeBegun sets the quote if the study has already been charged.
 func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	r.Privacy.Quote = &ledger.Quote{Unit: a.Unit, Left: a.Left, Total: a.Total, EpsilonBefore: a.Epsilon, EpsilonAfter: a.Epsilon}
 	for _, s := range a.Studies {
@@ -287,7 +289,7 @@ func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	}
 }
 
-// roster returns the saved roster of a study, or nil before the client has received it.
+// roster returns a study's saved roster, or nil if the client has not received it.
 func (c *Client) roster(m *Member) (*roster.Roster, error) {
 	var first saved
 	if known, err := c.has(m.Hash, rosterPart); err != nil || !known {

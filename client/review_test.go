@@ -87,8 +87,8 @@ func TestObserverOfTheCharge(t *testing.T) {
 			t.Errorf("%+v: charged against %s", c, r.Terms.View)
 		}
 		for _, o := range r.Privacy.Observers {
-			// Both values of ε are equal, because the policy and the study have the same δ and all
-			// releases are Gaussian.
+			// The two values of ε must be equal, because the policy and the study have the same δ
+			// and all releases are Gaussian.
 			if o.View.Name == c.view && o.Adjacency == r.Terms.Adjacency && math.Abs(r.Privacy.Quote.EpsilonAfter/o.Epsilon-1) > 1e-6 {
 				t.Errorf("%+v: ε %g, and the study says %g", c, r.Privacy.Quote.EpsilonAfter, o.Epsilon)
 			}

@@ -12,12 +12,12 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Section is a part of a review, in words.
+// A Section is a part of a review, as text.
 type Section struct {
 	Title string
 	Items []string   // paragraphs
 	Text  string     // preformatted text after the items; may be empty
-	Table [][]string // table after the items, with the names of the columns in the first row, or nil
+	Table [][]string // table after the items, whose first row has the column names, or nil
 	Note  string     // paragraph after the table; may be empty
 }
 
@@ -167,7 +167,7 @@ func (r *Review) table() [][]string {
 	return rows
 }
 
-// meaning describes the costs in words, or returns "" if there are none.
+// meaning explains the costs in words. If there are none, it returns "".
 func (r *Review) meaning() string {
 	if len(r.Privacy.Observers) == 0 {
 		return ""

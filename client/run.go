@@ -20,77 +20,77 @@ import (
 	"fedpvi/transport"
 )
 
-// A Link is a connection to the coordinator of a study. [transport.Client] implements it.
+// A Link is a connection to a study's coordinator. [transport.Client] implements it.
 type Link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
 	Entry(ctx context.Context, number uint64) (transport.Item, error)
-	// Whole returns an entry with its body. Entry can omit a body that the client can compute from
-	// earlier entries.
+	// Whole returns an entry with its body. Entry may leave out a body that the client can compute
+	// from earlier entries.
 	Whole(ctx context.Context, number uint64) (transport.Item, error)
-	// Submit sends a message with a body: an answer or, with secure aggregation, the keys for the
-	// other clients, a deal or a share.
+	// Submit sends a message that has a body. The message is an answer or, with secure aggregation,
+	// a deal, a share, or the keys for the other clients.
 	Submit(ctx context.Context, item transport.Item) error
-	// PairKeys returns the parts for this client in the dealers' key messages, without separators,
-	// size bytes in total. dealers are places in the roster.
+	// PairKeys returns the parts of the dealers' key messages that are meant for this client, one
+	// after the other, size bytes in total. dealers are places in the roster.
 	PairKeys(ctx context.Context, dealers []int, size int64) ([]byte, error)
-	// Columns returns this client's columns of all deals in the cut of a plan, without separators,
-	// size bytes in total.
+	// Columns returns this client's columns of all deals in a plan's cut, one after the other, size
+	// bytes in total.
 	Columns(ctx context.Context, ask uint64, size int64) ([]byte, error)
-	// Release writes a release, part of an answer to plan number ask, with the given hash and size
-	// to w. It does not check the hash.
+	// Release writes the release in an answer to plan ask to w. The release has the given hash and
+	// size. Release does not check the hash.
 	Release(ctx context.Context, ask uint64, hash [32]byte, size int64, w io.Writer) error
 	Confirm(ctx context.Context, envelope []byte) error
-	// Complain reports to the coordinator that a deal cannot be read. dealer is a place in the
-	// roster.
+	// Complain tells the coordinator that a deal cannot be read. dealer is a place in the roster.
 	Complain(ctx context.Context, ask uint64, dealer int) error
 	Renewer
 }
 
-// A Status describes the progress of a client in a study. No number in it depends on records.
+// A Status describes a client's progress in a study. No number in it depends on records.
 type Status struct {
 	Study string `json:"study"`
 	Asked int    `json:"questions_asked"`
 	Of    int    `json:"questions_in_all"`
-	// event that the client waits for; empty while it computes
+	// event that the client is waiting for; empty while it computes
 	Waiting string    `json:"waiting_for,omitempty"`
 	Since   time.Time `json:"since"`
-	Missed  string    `json:"gossip_misses,omitempty"` // names of the daemons with which gossip has lost contact
+	Missed  string    `json:"gossip_misses,omitempty"` // names of the daemons that gossip has lost contact with
 }
 
-// A Run configures a call of [Client.Run].
+// A Run is the configuration of [Client.Run].
 type Run struct {
 	Member *Member
 	Policy *Policy
 	Data   origin.Source // table of records
-	// Reading, if set, is called after the records were read. Only the data holder may see the
-	// report, which depends on the records.
+	// Reading, unless nil, is called once the records are read. Only the data holder may see the
+	// report, because it depends on the records.
 	Reading func(shard.Report)
-	// Connect connects to the coordinator. Run calls Connect again when a connection fails.
+	// Connect connects to the coordinator. If a connection fails, Run calls it again.
 	Connect func(ctx context.Context) (Link, io.Closer, error)
 	// Patience is how long Run tries to reach the coordinator before it gives up.
 	Patience time.Duration
-	// Show, if set, is called whenever the status changes.
+	// Show, unless nil, is called whenever the status changes.
 	Show func(Status)
-	// Wait returns after the duration d, or when ctx is done. It is called between attempts to
-	// connect, and before an answer is sent.
+	// Wait returns after the duration d, or earlier if ctx is done. It is called between attempts
+	// to connect, and before an answer is sent.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Gossip is the IP address and port at which other daemons reach this one by UDP and TCP, or
-	// empty for no gossip.
+	// Gossip is the IP address and port where other daemons reach this one by UDP and TCP. If it is
+	// empty, there is no gossip.
 	Gossip string
-	// Device provides the device that computes the private gradient steps, or nil for the CPU.
+	// Device provides the device for the private gradient steps. If it is nil, they are computed on
+	// the CPU.
 	Device device.Source
 
 	status *showing
-	gossip *gossip // gossip of this daemon; nil without gossip
+	gossip *gossip // this daemon's gossip; nil if it has none
 }
 
-// maxBetween is the maximum wait between two attempts to connect to a coordinator.
+// maxBetween is the longest wait between two attempts to connect to a coordinator.
 const maxBetween = 30 * time.Second
 
-// Read reads the records as the study describes their columns. It also returns a keyed hash (see
-// [ledger.NameRecords]) of the bytes of the file or the values of the query. Only the data holder
-// may see the report, which depends on the records.
+// Read reads the records in the form that the study describes. It also returns a keyed hash (see
+// [ledger.NameRecords]) of the file's bytes or the query's values. Only the data holder may see the
+// report, because it depends on the records.
 func (c *Client) Read(ctx context.Context, m *Member, data origin.Source) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var records *shard.Records
 	var report shard.Report
@@ -112,8 +112,8 @@ func (c *Client) Read(ctx context.Context, m *Member, data origin.Source) (*shar
 	return records, report, named, nil
 }
 
-// Run takes part in a study until its end, and returns the result. It continues where the last run
-// stopped, and reconnects when a connection fails.
+// Run takes part in a study until it ends, and returns the result. It continues where the last run
+// stopped. If a connection fails, it connects again.
 func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
 		return nil, err
@@ -154,10 +154,10 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	return ending, err
 }
 
-// untilOver takes part in a study until its end, or until no connection has succeeded for
-// r.Patience.
+// untilOver takes part in a study until it ends, or until it has not been able to connect for the
+// time r.Patience.
 func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
-	var failing time.Time // time when the last connection failed; zero while connected
+	var failing time.Time // when the last connection failed; zero while connected
 	for between := time.Second; a.at.Ended == nil; {
 		err := c.session(ctx, r, a, func() { failing, between = time.Time{}, time.Second })
 		if err == nil || !as[*transport.Unreachable](err) || ctx.Err() != nil {
@@ -182,8 +182,8 @@ func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending
 	return a.at.Ended, c.destroyKey(r.Member)
 }
 
-// session takes part in a study over one connection. It calls reached when the coordinator has
-// answered for the first time.
+// session takes part in a study over one connection. It calls reached once the coordinator has
+// replied for the first time.
 func (c *Client) session(ctx context.Context, r *Run, a *participant, reached func()) error {
 	link, closer, err := r.Connect(ctx)
 	if err != nil {
@@ -223,8 +223,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 		if _, asked := a.pending(); !asked && !a.adds() {
 			continue
 		}
-		// A new entry may have closed the plan since the last request, and an answer to it would be
-		// charged for nothing. So request the number of entries again before the answer.
+		// In the meantime, a new entry may have closed the plan, and an answer would be charged for
+		// nothing. So ask for the number of entries again before answering.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}
@@ -232,9 +232,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	return nil
 }
 
-// turn takes one step. If this client has processed all known entries of the transcript, it sends
-// the stored answers and answers the pending plan. It then waits for the next entry and processes
-// it.
+// turn takes one step. Once this client has processed all known transcript entries, turn sends the
+// stored answers, answers the pending plan, and waits for the next entry to process.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -259,7 +258,7 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	if err != nil {
 		return err
 	}
-	if a.at.Number == 0 { // the coordinator may change its keys before the study begins
+	if a.at.Number == 0 { // until the study begins, the coordinator may change its keys
 		standing, err := link.Standing(ctx)
 		if err == nil {
 			err = c.learnAndSave(a.member, standing.Renewals)
@@ -283,7 +282,7 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	return nil
 }
 
-// history counts the rounds that this client has followed.
+// history counts the rounds that this client has seen.
 func (a *participant) history() session.History {
 	if a.site == nil {
 		return session.History{}
@@ -291,7 +290,7 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on the round that has ended since the history before.
+// logVerdict logs the verdict on a round, if one has ended since the history before.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {
@@ -304,12 +303,12 @@ func (a *participant) logVerdict(before session.History) {
 	}
 }
 
-// maxFailures is the number of failed answers in a row after which the client stops. Each is
-// charged. The state keeps their number, so a later run stops after one more failure.
+// maxFailures is the number of failed answers in a row after which the client stops. Each of them
+// is charged. The number is saved, so a later run stops after one more failure.
 const maxFailures = 3
 
 // reply computes, charges and sends the answer to a plan. If this fails, the client goes on without
-// the answer. After maxFailures in a row, reply returns a Failing.
+// an answer. After maxFailures failures in a row, reply returns a Failing.
 func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) error {
 	item, err := a.answer(ctx)
 	if gone := new(lost); errors.As(err, &gone) {
@@ -317,7 +316,8 @@ func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) 
 		if a.at.Failed < maxFailures {
 			return nil
 		}
-		// The coordinator sees when the client stops, and must not see when the computation ended.
+		// The coordinator can see when the client stops. It must not learn from this when the
+		// computation ended.
 		if err := a.keepPace(ctx, r, ask); err != nil {
 			return err
 		}
@@ -331,12 +331,13 @@ func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) 
 }
 
 // lost is the error for an answer that was charged but could not be computed. Other clients'
-// messages can cause it, so the client continues: no client can stop another.
+// messages can cause this error, so it must not stop the client: otherwise one client could stop
+// another.
 type lost struct{ why error }
 
 func (l *lost) Error() string { return l.why.Error() }
 
-// resend sends the stored answers that this process has not sent and whose outcome is unknown.
+// resend sends the stored answers that this process has not sent yet and whose outcome is unknown.
 func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	asks, err := a.client.store.Outbox(a.member.Hash)
 	if err != nil {
@@ -344,7 +345,7 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	}
 	for _, ask := range asks {
 		if ask <= a.sent || !a.mayDeal() {
-			continue // already sent, or too late to be added to the sum
+			continue // already sent, or too late for the sum
 		}
 		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
 		if err == nil && ok {
@@ -357,9 +358,10 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	return nil
 }
 
-// keepPace waits until an answer can be sent: one pace (a fixed interval of the study) after its
-// plan was read, or at the next multiple of it if the computation took longer. The computing time
-// depends on the records, so the coordinator must not see when it ended.
+// keepPace waits until an answer may be sent. This is one pace (a fixed interval of the study)
+// after its plan was read. If the computation took longer, it is the next multiple of the pace. How
+// long the client computes depends on its records, so the coordinator must not see when the
+// computation ended.
 func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	after, rest, late := a.untilPace(a.asked)
 	if late {
@@ -368,11 +370,11 @@ func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	return a.pause(ctx, r, rest)
 }
 
-// delayConnection delays the first connection of a process, to a multiple of the study's pace (a
-// fixed interval) after began, the time at which the process began to read the records. Otherwise
-// others could infer how long it took to read the records, which depends on their contents: the
-// coordinator, to which a client that has just joined was connected before, and readers of an audit
-// log or of metrics, which show when the process began.
+// delayConnection delays a process's first connection until a multiple of the study's pace (a fixed
+// interval) has passed since began. This is the time when the process began to read the records.
+// How long it reads depends on their contents, so others must not find out. Without the delay, some
+// could: the coordinator, if the client has only just joined, and anyone who reads an audit log or
+// metrics that show when the process began.
 func (a *participant) delayConnection(ctx context.Context, r *Run, began time.Time) error {
 	_, rest, _ := a.untilPace(began)
 	if err := a.pause(ctx, r, rest); err != nil {
@@ -382,8 +384,9 @@ func (a *participant) delayConnection(ctx context.Context, r *Run, began time.Ti
 	return nil
 }
 
-// untilPace finds the next multiple of the study's pace after a time. rest is the remaining time,
-// and late is true after more than one pace. All are zero if the study has no pace.
+// untilPace finds the next multiple of the study's pace after a time. rest is the time until then,
+// and late is true if more than one pace has passed. If the study has no pace, all results are
+// zero.
 func (a *participant) untilPace(since time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {
@@ -401,8 +404,8 @@ func (a *participant) pause(ctx context.Context, r *Run, d time.Duration) error 
 	return r.Wait(ctx, d)
 }
 
-// submit sends an answer. If it arrives after the end of its plan or of the study, submit records
-// that it was not accepted. Its charge stays.
+// submit sends an answer. If the answer comes too late for its plan or its study, submit records
+// that it was not accepted. It remains charged.
 func (a *participant) submit(ctx context.Context, r *Run, link Link, ask uint64, item transport.Item) error {
 	if err := a.keepPace(ctx, r, ask); err != nil {
 		return err
@@ -438,13 +441,14 @@ func (a *participant) awaits() string {
 	return fmt.Sprintf("the other clients and the coordinator, after plan %d", a.at.Asks[0])
 }
 
-// Ending returns the result of a study, or nil if the study has not ended.
+// Ending returns the result of a study, or nil while the study is running.
 func (c *Client) Ending(m *Member) (*Ending, error) {
 	at, _, err := c.position(m.Hash)
 	return at.Ended, err
 }
 
-// position reads the progress of a study. begun is false if the client has followed no entry.
+// position reads the client's progress in a study. If the client has not followed any entry, begun
+// is false.
 func (c *Client) position(of ledger.Hash) (at position, begun bool, err error) {
 	if begun, err = c.has(of, positionPart); err == nil && begun {
 		err = c.get(of, positionPart, &at)
@@ -452,8 +456,8 @@ func (c *Client) position(of ledger.Hash) (at position, begun bool, err error) {
 	return at, begun, err
 }
 
-// Leave ends this client's participation in a study for good, and informs the coordinator. The
-// ledger does not change.
+// Leave ends this client's participation in a study for good, and tells the coordinator. The ledger
+// stays the same.
 func (c *Client) Leave(ctx context.Context, m *Member, reason string, link Link) error {
 	signer := m.keys.identity
 	if begun, err := c.has(m.Hash, positionPart); err != nil {

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// A showing holds the displayed status of a run.
+// A showing has the status of a run that is displayed.
 type showing struct {
 	now    func() time.Time
-	show   func(Status) // displays a status; nil to display nothing
-	gossip *gossip      // daemons that the status lists as running; nil without gossip
+	show   func(Status) // displays a status; nil if there is no display
+	gossip *gossip      // source of the running daemons in the status; nil without gossip
 
 	mu     sync.Mutex
 	status Status
 }
 
-// show updates the progress in the status. waiting is the event that a waits for.
+// show updates the progress in the status. The participant a is waiting for the event waiting.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }
 
-// change changes the status, and shows it if it is different now.
+// change changes the status. If it is then different, change displays it.
 func (s *showing) change(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

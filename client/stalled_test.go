@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// One client of three makes every round fail, and the coordinator publishes one plan after the
-// other. The logs of the other clients must contain the verdicts.
+// One of three clients makes every round fail, and the coordinator publishes plan after plan. The
+// other clients must stop, and their logs must show the verdicts.
 //
 //abuse:case A20 a client that makes every round fail, while the coordinator asks on: the others stop after three rounds, exit code 7
 func TestClientsStopAfterRejectedRounds(t *testing.T) {
@@ -58,7 +58,7 @@ func TestClientsStopAfterRejectedRounds(t *testing.T) {
 	if n := strings.Count(log.String(), "a round was rejected"); n != 3 {
 		t.Errorf("%d verdicts in the log:\n%s", n, log.String())
 	}
-	// The excluded client must stop, and the other clients must go on.
+	// The client that is excluded must stop, and the others must go on.
 	h.say(transcript.Exclude, 0, h.server.Model(), transcript.Abortion{By: "west", Reason: "three rounds failed"}.Bytes())
 	for _, p := range all {
 		_, err := p.step()

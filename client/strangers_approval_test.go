@@ -7,8 +7,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// The client north approves a study of three clients. Its policy recognises one of the other two,
-// so it expects one stranger. The study then begins with two.
+// The client north approves a study with three clients. Its policy recognises one of the other two,
+// so it expects one stranger. But when the study begins, there are two.
 //
 //abuse:case A05 more strangers than were expected need another approval, which shows them
 func TestMoreStrangersThanExpected(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// North is the data holder in every case. The expected numbers of clients that are not recognised
+// In all cases, north is the data holder. The expected numbers of clients that are not recognised
 // were counted by hand.
 //
 //abuse:case A05 clients that the policy does not recognise count as the coordinator's own
@@ -25,7 +25,7 @@ func TestStrangersAndTheCharge(t *testing.T) {
 	for _, c := range []struct {
 		recognised string // names of the clients that the policy recognises
 		strangers  int
-		views      [3]string // observers for which the study is charged if 0, 1 or 2 clients may collude
+		views      [3]string // observers against whom the study is charged if 0, 1 or 2 clients may collude
 	}{
 		{"", 3, [3]string{"coordinator", "coordinator", "coordinator"}},
 		{"south", 2, [3]string{"coordinator", "coordinator", "coalition"}},

@@ -17,12 +17,12 @@ import (
 	"fedpvi/transport"
 )
 
-// In a study with secure aggregation a client deals its answer out to all clients, then confirms
-// the list of deals that are added up, and sends its share of the sum (see package sums). Each
-// message is written to disk before it is sent, and can be sent again until the next step of the
-// plan.
+// In a study with secure aggregation, a client first deals its answer out to all clients. It then
+// confirms the list of deals to be added up, and sends its share of the sum (see package sums).
+// Each message is written to disk before it is sent, and can be sent again until the plan's next
+// step.
 //
-// newFederation derives the rules of the secure sums from the roster and the study.
+// newFederation sets up the rules of the secure sums from the roster and the study.
 func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, error) {
 	members, err := phase.NewRoster(a.member.Study, clientsOf(chain.Members()))
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, e
 	return sums.New(chain, members.Fewest, a.site.VectorSize())
 }
 
-// beginSums creates the state of the secure sums, if the study has them.
+// beginSums creates the state of the secure sums if the study uses them.
 func (a *participant) beginSums(chain transcript.Chain) error {
 	if a.member.Study.Federation.Aggregation != study.Secure {
 		return nil
@@ -44,8 +44,8 @@ func (a *participant) beginSums(chain transcript.Chain) error {
 	return err
 }
 
-// restoreSums loads the saved state of the secure sums, if the study is running and has them.
-// Without it the client would encrypt its answers for the coordinator.
+// restoreSums loads the saved state of the secure sums if the study uses them and is running.
+// Without this state, the client would encrypt its answers for the coordinator.
 func (a *participant) restoreSums() error {
 	if a.member.Study.Federation.Aggregation != study.Secure || a.at.Ended != nil {
 		return nil
@@ -64,7 +64,7 @@ func (a *participant) restoreSums() error {
 	return nil
 }
 
-// drawKeys returns the message with this client's keys for the other clients, and puts the new
+// drawKeys returns the message with this client's keys for the other clients. It also puts the new
 // state of the sums into change.
 func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 	envelope, body, err := a.sums.Keys(a.member.keys.identity)
@@ -77,16 +77,16 @@ func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 	return json.Marshal(saved{envelope, body})
 }
 
-// mayDeal reports whether an answer to the open plan can still be added up. With secure
-// aggregation, it can until the cut (the list of deals that are added up) is published.
+// mayDeal reports whether an answer to the open plan can still go into the sum. With secure
+// aggregation, it can until the cut is published, which is the list of deals to be added up.
 func (a *participant) mayDeal() bool { return a.sums == nil || a.sums.Step() == sums.Dealing }
 
-// adds reports whether the client has work left for the sum of the open plan.
+// adds reports whether the client still has to do something for the open plan's sum.
 func (a *participant) adds() bool {
 	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
 }
 
-// followSums applies a plan, an outcome, or a step in between to the state of the secure sums.
+// followSums applies a plan, an outcome, or a step in between to the secure sums.
 func (a *participant) followSums(e transcript.Entry, body []byte, next *position) error {
 	if a.sums == nil {
 		if e.Kind.Step() {
@@ -109,8 +109,8 @@ func (a *participant) followSums(e transcript.Entry, body []byte, next *position
 	return nil
 }
 
-// checkSum refuses an outcome with another sum than this client has computed from the clients'
-// shares. A void outcome has no sum and passes.
+// checkSum refuses an outcome whose sum is not the one that this client has computed from the
+// clients' shares. A void outcome has no sum and passes.
 func (a *participant) checkSum(e session.Entry) error {
 	stated, err := a.site.SumOf(e)
 	if err != nil || stated.Elements == nil {
@@ -127,7 +127,7 @@ func (a *participant) checkSum(e session.Entry) error {
 	return nil
 }
 
-// sendKeys sends the keys for the other clients, once in each process.
+// sendKeys sends the keys for the other clients, once per process.
 func (a *participant) sendKeys(ctx context.Context, link Link) error {
 	if a.sums == nil || a.keyed {
 		return nil
@@ -137,7 +137,7 @@ func (a *participant) sendKeys(ctx context.Context, link Link) error {
 	return err
 }
 
-// addUp does this client's part of the sum of the open plan.
+// addUp does this client's part of the work for the open plan's sum.
 func (a *participant) addUp(ctx context.Context, link Link) error {
 	if a.sums == nil {
 		return nil
@@ -166,8 +166,8 @@ func (a *participant) addUp(ctx context.Context, link Link) error {
 	return nil
 }
 
-// gather fetches this client's columns of the deals in the cut. If one cannot be read, it complains
-// to the coordinator, and the client does not confirm the cut.
+// gather fetches this client's columns of the deals in the cut. If the client cannot read one,
+// gather complains to the coordinator, and the client does not confirm the cut.
 func (a *participant) gather(ctx context.Context, link Link) error {
 	err := a.learn(ctx, link)
 	if err == nil {
@@ -189,7 +189,7 @@ func (a *participant) gather(ctx context.Context, link Link) error {
 	return err
 }
 
-// learn fetches the keys of the dealers in the cut that this client does not have yet.
+// learn fetches the keys of those dealers in the cut whose keys this client does not have yet.
 func (a *participant) learn(ctx context.Context, link Link) error {
 	dealers := a.sums.Unknown()
 	if len(dealers) == 0 {
@@ -220,8 +220,8 @@ func (a *participant) columns(ctx context.Context, link Link) error {
 	return a.sums.Gather(pieces)
 }
 
-// writeWord signs the confirmation or share that is due for the open plan. It saves the message
-// with the state, so that it can be sent again.
+// writeWord signs the confirmation or share that the open plan needs now. It saves the message with
+// the state, so that it can be sent again.
 func (a *participant) writeWord() error {
 	var word saved
 	var err error
@@ -244,7 +244,7 @@ func (a *participant) writeWord() error {
 	return a.client.store.Save(change)
 }
 
-// sendSaved sends a saved message, unless the coordinator no longer needs it.
+// sendSaved sends a saved message if the coordinator still needs it.
 func (a *participant) sendSaved(ctx context.Context, part string, send func(context.Context, transport.Item) error) error {
 	var word saved
 	if err := a.client.get(a.member.Hash, part, &word); err != nil {

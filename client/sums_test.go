@@ -16,13 +16,13 @@ import (
 
 const secureFederation = "aggregation = \"secure\"\n"
 
-// secureStudy returns a study with secure aggregation. fewest is the value of min_clients.
+// secureStudy returns a study with secure aggregation and the given min_clients.
 func secureStudy(fewest string) []byte {
 	return planeStudy(clientPrivacy, "", secureFederation+"min_clients = "+fewest)
 }
 
-// Clients can compute the outcomes with the sums that they have opened, so the coordinator must
-// send outcomes without their bodies.
+// Clients can compute an outcome from the sum that they have opened, so the coordinator must send
+// outcomes without their bodies.
 func TestASecureStudyIsPlayed(t *testing.T) {
 	for fewest, names := range map[string][]identity.Name{
 		"3": {"north", "south", "west"},
@@ -95,7 +95,7 @@ func TestFalsifiedSumsAreRefused(t *testing.T) {
 	}
 }
 
-// In each step of a plan, a different one of four clients is absent.
+// In each step of a plan, another one of the four clients is absent.
 func TestClientsAwayInEachStep(t *testing.T) {
 	h, all := begun(t, secureStudy("3"), "east", "north", "south", "west")
 	step := func(who ...int) {
@@ -103,15 +103,15 @@ func TestClientsAwayInEachStep(t *testing.T) {
 			all[m].mustStep()
 		}
 	}
-	step(0, 1, 2, 3) // all clients send their keys, and the last client also deals
+	step(0, 1, 2, 3) // all clients send their keys, and the last one deals
 	step(0, 1)
 	if got := len(h.sums.Missing()); got != 1 {
 		t.Fatalf("%d deals are missing", got)
 	}
-	h.cut()       // the deadline passes without the deal of south
-	step(2)       // south returns too late to deal, and confirms the cut
-	step(0, 1, 2) // the third confirmation completes the certificate
-	step(3)       // west did not confirm the cut, and now sends its share
+	h.cut()       // the deadline passes without a deal from south
+	step(2)       // south is back: it is too late to deal, but it confirms the cut
+	step(0, 1, 2) // the third confirmation is the last one that the certificate needs
+	step(3)       // west has not confirmed the cut, but can send its share
 	step(2, 1)
 	if plans, _ := h.server.Plans(); plans != 2 {
 		t.Fatalf("%d plans", plans)
@@ -151,7 +151,7 @@ func TestAnswerAfterTheCut(t *testing.T) {
 	}
 }
 
-// The complaint arrives too late, after the certificate.
+// The complaint comes too late, because there is already a certificate.
 //
 //abuse:case P16 a client that cannot read a deal does not confirm it, and says whose deal it is
 func TestSpoiledColumns(t *testing.T) {
@@ -184,7 +184,7 @@ func TestSumsWithoutAnOpening(t *testing.T) {
 	}
 }
 
-// Without the state of the sums, the client would send an answer that the coordinator can read.
+// If the client lost the state of the sums, it would send an answer that the coordinator can read.
 //
 //abuse:case P08 a client without the state of its secure sums stops, and seals no answer for the coordinator
 func TestSumsThatAreMissing(t *testing.T) {
@@ -215,7 +215,7 @@ func TestSealingKeyIsLost(t *testing.T) {
 	}
 }
 
-// If the program was killed before it destroyed the key, the next run must destroy it.
+// If the program is killed before it has destroyed the key, the next run must destroy it.
 //
 //abuse:case P13 a client destroys the key with which it reads messages of others when the study is over
 func TestSealingKeyOfAClientIsDestroyed(t *testing.T) {
@@ -236,7 +236,7 @@ func TestSealingKeyOfAClientIsDestroyed(t *testing.T) {
 	if left := keys(); len(left) > 0 {
 		t.Errorf("the keys %v are left", left)
 	}
-	check(t, os.WriteFile(during[0], key, 0o600)) // as if the program had been killed before it destroyed the key
+	check(t, os.WriteFile(during[0], key, 0o600)) // as if the program had been killed before destroying the key
 	ending, err := all[0].step()
 	if err != nil || string(ending.Result) != string(endings[0].Result) || len(keys()) > 0 {
 		t.Errorf("another run after the end: %v, keys %v", err, keys())

@@ -12,7 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Terms state how a study is charged: the data set, the observer, and the adjacency.
+// Terms tell how a study is charged: to which data set, against which observer, and with which
+// adjacency.
 type Terms struct {
 	Dataset   string               `json:"dataset"`
 	View      string               `json:"view"`
@@ -20,7 +21,7 @@ type Terms struct {
 }
 
 // terms returns the terms on which the policy allows a study with the given clients. strangers is
-// the number that it does not recognise.
+// the number of those that it does not recognise.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID, strangers int) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
@@ -67,8 +68,8 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	return t, d, nil
 }
 
-// unitOf returns the privacy unit in which a study is charged. A study without privacy costs
-// nothing in any unit.
+// unitOf returns the privacy unit in which a study is charged. A study without privacy is free in
+// any unit.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
 		return study.Record
@@ -76,9 +77,9 @@ func unitOf(st *study.Study) study.Unit {
 	return st.Privacy.Unit
 }
 
-// strangers returns the number of clients in the roster that the policy does not recognise. Before
-// the roster is known, it is the smallest possible number for assumed clients. If the roster has
-// more, the data holder may have to approve the study again.
+// strangers returns how many clients in the roster the policy does not recognise. While the roster
+// is unknown, it returns the smallest possible number if there are assumed clients. If the roster
+// then has more strangers, the data holder may have to approve the study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	members, err := c.roster(m)
 	if err != nil || members == nil {
@@ -87,11 +88,11 @@ func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	return len(p.strangers(members, m.Name)), nil
 }
 
-// observer returns the observer for whom a study is charged: the strongest one that the policy does
-// not trust. If the policy does not trust the coordinator, this is a coordinator that opens every
-// message, with one exception. Secure aggregation assumes at most t colluding clients. If at most t
-// clients are strangers, the coordinator cannot open a message. Strangers count because the
-// coordinator may have joined under their names.
+// observer returns the observer against whom a study is charged. This is the strongest one that the
+// policy does not trust. If the policy does not trust the coordinator, it is a coordinator that
+// opens all messages, with one exception: secure aggregation assumes at most t colluding clients,
+// and if at most t clients are strangers, the coordinator cannot open a message. Strangers count as
+// colluding because the coordinator may have joined under their names.
 func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) string {
 	hidden := st.Federation.Aggregation == study.Secure && strangers <= members.Colluders
 	switch {
@@ -107,11 +108,11 @@ func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) s
 	return method.Outsider
 }
 
-// charge selects the cost of an answer under these terms. s lists the costs for the actual roster,
-// which may differ from that at the approval. If s is empty, the answer costs nothing. The
-// observers [method.Anyone] and [method.Coordinator] are the same in every roster. Otherwise charge
-// takes the strongest observer in s that the study does not trust. It returns an error if the study
-// states no cost for these terms.
+// charge selects the cost of an answer under these terms. s lists the costs under the actual
+// roster, which may differ from the roster at approval. If s is empty, the answer is free. The
+// observers [method.Anyone] and [method.Coordinator] are the same under every roster. Otherwise
+// charge takes the strongest observer in s that the study does not trust. If s has no cost for
+// these terms, it returns an error.
 func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if len(s) == 0 {
 		return session.Charge{View: method.View{Name: t.View}, Adjacency: t.Adjacency, Event: accountant.Composed{}}, nil
@@ -122,7 +123,7 @@ func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	return session.Charge{}, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, which the budget of the data set %s needs", t.View, t.Adjacency, t.Dataset)}
 }
 
-// whole returns the accounting event of a whole study under these terms.
+// whole returns the event for a whole study under these terms.
 func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event, error) {
 	spent, err := session.Whole(st, clients)
 	if err != nil {
@@ -132,8 +133,8 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	return c.Event, err
 }
 
-// budget returns the budget of the data set, if made is true, or the one that a first charge would
-// create. whole is the event of the whole study.
+// budget returns the data set's budget. If there is none, made is false, and budget returns the one
+// that the first charge would create. whole is the event for the whole study.
 func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil
@@ -151,8 +152,8 @@ func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Ev
 	return b, false, nil
 }
 
-// quote returns the cost of an event, or an error if it does not fit into the budget of the data
-// set or the limit in the current policy.
+// quote returns the cost of an event. If the event does not fit into the data set's budget or the
+// present policy's limit, it returns an error.
 func (c *Client) quote(t Terms, d Dataset, st *study.Study, e accountant.Event) (ledger.Quote, error) {
 	b, made, err := c.budget(t, d, st, e)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 
 func entryPart(number uint64) string { return fmt.Sprintf("entry %d", number) }
 
-// A Head identifies the last entry of the transcript that a client has followed. Two clients with
-// the same head have seen the same history.
+// A Head identifies the last transcript entry that a client has followed. If two clients have the
+// same head, they have seen the same history.
 type Head struct {
 	Study string `json:"study"`
-	Entry uint64 `json:"entry"` // number of the entry; 0 before the study began
+	Entry uint64 `json:"entry"` // number of the entry; 0 before the study begins
 	Head  string `json:"head"`  // SHA-256 of the envelope of this entry
 }
 
@@ -29,8 +29,8 @@ func (c *Client) Head(m *Member) (Head, error) {
 	return h, err
 }
 
-// Export returns the envelopes of the transcript that this client has followed. The first ones are
-// missing if the study began with an early version of the program.
+// Export returns the transcript envelopes that this client has followed. If the study began under
+// an early version of the program, the first ones are missing.
 func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	head, err := c.Head(m)
 	if err != nil {
@@ -63,9 +63,9 @@ func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	return x, nil
 }
 
-// VerifyBundle checks a bundle of the coordinator against the transcript that this client has
-// followed, and returns the number of common entries. If the two differ, the error is a
-// [transcript.Fork]. A bundle of another study or coordinator is a [UsageError].
+// VerifyBundle checks a coordinator's bundle against the transcript that this client has followed,
+// and returns how many entries they have in common. If they contradict each other, the error is a
+// [transcript.Fork]. If the bundle is from another study or coordinator, it is a [UsageError].
 func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (common int, err error) {
 	own, coordinator, err := c.entries(m)
 	if err != nil {

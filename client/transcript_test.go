@@ -16,7 +16,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The coordinator signs a second outcome of plan 2 and sends it to one client.
+// The coordinator signs a second outcome for plan 2, and sends it to one client only.
 //
 //abuse:case A07 two clients were shown two histories: the verification of the bundle, and the comparison of their exports, name the round
 func TestForksAreFound(t *testing.T) {
@@ -65,7 +65,8 @@ func TestForksAreFound(t *testing.T) {
 	check(t, err)
 	check(t, c.Store().Save(ledger.Change{Study: member.Hash, Parts: map[string][]byte{client.EntryPart(uint64(at + 1)): forged}}))
 	check(t, c.Close())
-	// The second export must end with the forged entry, because no later entry follows from it.
+	// The second export must end with the forged entry, because later entries do not follow from
+	// it.
 	other.Envelopes = append(other.Envelopes[:at:at], forged)
 	for what, err := range map[string]error{
 		"exports": second(transcript.Compare(entries(one), entries(other))),
@@ -95,7 +96,7 @@ func TestForksAreFound(t *testing.T) {
 
 func second(_ int, err error) error { return err }
 
-// forge signs an outcome that follows the same entry as e with the coordinator's key.
+// forge signs another outcome with the coordinator's key. It follows the same entry as e does.
 func forge(t *testing.T, n *realNetwork, before, e transcript.Entry) []byte {
 	t.Helper()
 	key, err := identity.Load(nil, filepath.Join(n.hubDir, "identity.key"))

@@ -15,7 +15,7 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// first returns an empty chain to verify the first entry of the transcript.
+// first returns an empty chain with which the first transcript entry can be verified.
 func (a *participant) first(envelope []byte) transcript.Chain {
 	hub := a.member.coordinator()
 	if claims, err := signed.Claims(envelope); err == nil {
@@ -26,7 +26,7 @@ func (a *participant) first(envelope []byte) transcript.Chain {
 	return transcript.Begin(a.member.Hash, hub.Key)
 }
 
-// version returns the present version of the roster, or nil if it is the first.
+// version returns the present version of the roster. If this is the first version, it returns nil.
 func (c *Client) version(m *Member) (*roster.Roster, error) {
 	b, changed, err := c.store.Part(m.Hash, versionPart)
 	if err != nil || !changed {
@@ -39,7 +39,8 @@ func (c *Client) version(m *Member) (*roster.Roster, error) {
 	return members, nil
 }
 
-// signedBy reports whether an identity of this client, present or earlier, has signed an envelope.
+// signedBy reports whether an envelope was signed by this client, with its present identity or an
+// earlier one.
 func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 	all, err := c.identities()
 	for _, i := range all {
@@ -50,7 +51,7 @@ func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 	return false, err
 }
 
-// newVersion applies an entry that changes the roster, which the chain has verified.
+// newVersion applies an entry that changes the roster. The chain has already verified it.
 func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	m := a.member
 	if a.site == nil || a.site.Open() || a.sums != nil && a.sums.Step() != sums.Idle {
@@ -87,7 +88,7 @@ func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	return a.beginSums(chain)
 }
 
-// learnNext adds a renewal from a version of the roster, like learn.
+// learnNext adds a renewal that comes with a version of the roster. It checks it as learn does.
 func (m *Member) learnNext(r roster.Renewal) error {
 	e, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err != nil {
@@ -101,7 +102,8 @@ func (m *Member) learnNext(r roster.Renewal) error {
 		case bytes.Equal(b, r.Bytes()):
 			return nil
 		case r.Check(m.Hash, e) == nil:
-			// The coordinator has renewed the entry e in two ways, so learn returns an error here.
+			// Here, the coordinator has renewed the entry e in two different ways, so learn returns
+			// an error.
 			return m.learn(append(slices.Clone(m.Renewals[:i]), r.Bytes()))
 		}
 		e = known.Entry
@@ -109,8 +111,8 @@ func (m *Member) learnNext(r roster.Renewal) error {
 	return m.learn(append(slices.Clone(m.Renewals), r.Bytes()))
 }
 
-// consents checks that the data holder has consented to the clients of a roster, by the policy or
-// by an approval of this roster.
+// consents checks that the data holder has consented to the clients in a roster, either by the
+// policy or by approving this roster.
 func (a *participant) consents(members *roster.Roster) error {
 	if err := a.policy.knows(members, a.member.Name); err != nil {
 		return a.refuseRoster(err.Error(), members)
@@ -128,14 +130,14 @@ func (a *participant) consents(members *roster.Roster) error {
 	return nil
 }
 
-// refuseRoster returns a Refusal for the reason why. It saves the roster, so that a review shows it
-// and an approval uses its terms.
+// refuseRoster returns a Refusal with the reason why. It saves the roster, so that a review can
+// show it and an approval can use its terms.
 func (a *participant) refuseRoster(why string, members *roster.Roster) error {
 	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
 }
 
-// knows returns an error if the policy has a list of known clients, and the roster has a client
-// that is neither on it nor own.
+// knows returns an error if the policy lists the known clients and the roster has a client that is
+// not on the list, except own.
 func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	if p.Known == nil {
 		return nil
@@ -148,30 +150,31 @@ func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	return nil
 }
 
-// A Party is a client or the coordinator of a study, with the fingerprint that this client knows.
+// A Party is the coordinator or a client of a study, with the fingerprint by which this client
+// knows it.
 type Party struct {
 	Name        identity.Name        `json:"name"`
 	Role        string               `json:"role"` // client or coordinator
 	Fingerprint identity.Fingerprint `json:"fingerprint"`
-	// First is the fingerprint of the party's identity at the beginning of the study, if it has
-	// changed. A policy names the party by it.
+	// First is the fingerprint of the identity with which the party began the study, if it has
+	// changed. The policy uses this fingerprint.
 	First *identity.Fingerprint `json:"first_fingerprint,omitempty"`
 	// "this client", "known", "recognised", "not recognised" or "revoked"; for the coordinator
 	// "allowed" or "not allowed"
 	State string `json:"state"`
 }
 
-// Members lists the parties in the newest roster that this client has followed. Before the roster
-// is known, they are the coordinator and this client.
+// Members lists the parties in the newest roster that this client has followed. While the roster is
+// unknown, they are the coordinator and this client.
 type Members struct {
 	Study   string  `json:"study"`
-	Version uint64  `json:"version"` // version of the roster; 0 before the study has begun
+	Version uint64  `json:"version"` // version of the roster; 0 before the study begins
 	Parties []Party `json:"parties"`
-	// state of this client's new keys; empty if there are none
+	// state of this client's new keys; empty if it has none
 	NewKeys string `json:"new_keys,omitempty"`
 }
 
-// Roster returns the members of a study. p can be nil.
+// Roster returns the members of a study. p may be nil.
 func (c *Client) Roster(m *Member, p *Policy) (*Members, error) {
 	if p == nil {
 		p = &Policy{}

@@ -10,15 +10,15 @@ import (
 )
 
 // widening returns the factor by which noise widens the credible interval of a coefficient whose
-// regressor is 1 in every record, or 0 if the study has no nominal number of records per client.
-// Without noise the coefficient has the posterior variance 1/Λ, and the noise adds τ²/Λ². The
-// factor is the square root of the ratio of the variances:
+// regressor is 1 in every record. If the study does not give a nominal number of records per
+// client, it returns 0. Without noise, the coefficient's posterior variance is 1/Λ. The noise adds
+// τ²/Λ². The factor is the square root of the ratio of the two variances:
 //
 //	√(1 + τ²/Λ)
 //
 // Here Λ is the precision from the records, and τ is the standard deviation of the noise in the
-// product of precision and mean. The records determine other coefficients with less precision, so
-// the noise widens their intervals more.
+// product of precision and mean. The records determine other coefficients less precisely, so the
+// noise widens their intervals more.
 func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	each := float64(p.Study().Federation.NominalRecords) * p.Model().Curvature()
 	information := each * float64(len(p.Roster()))

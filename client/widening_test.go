@@ -41,7 +41,7 @@ func TestReviewStatesTheWidening(t *testing.T) {
 			if c.inference != "" {
 				tau = p.Method().(method.Stepped).ClosedFormNoise()
 			}
-			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // the noise of the outcome has standard deviation 0.5
+			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // the standard deviation of the outcome's noise is 0.5
 			want := math.Sqrt(onestep.Closed(precision, tau) * precision)
 			if math.Abs(r.Noise.Widening/want-1) > 1e-12 || !(want > 1) || !strings.Contains(said, "times as wide as without noise") {
 				t.Errorf("%g times as wide, want %g: %s", r.Noise.Widening, want, said)

@@ -16,10 +16,10 @@ func (p *holder) entries() uint64 {
 	return n
 }
 
-// The state directory is restored to its content after each commit, and the study continues with
-// the copy. If the coordinator hides the last message of this client, the signed answers in the
-// outcomes still reveal the missing charge. A copy that lacks no charge must finish the study with
-// every answer charged.
+// The test resets the state directory to an earlier commit, for each commit, and continues the
+// study with this copy. Even if the coordinator withholds this client's last message, the signed
+// answers in the outcomes must reveal that a charge is missing. If no charge is missing, the copy
+// must finish the study with every answer charged.
 //
 //abuse:case A16 the whole directory put back to every earlier commit, also if the coordinator hides the last message: no charge is lost in silence
 func TestWholeDirectoryPutBack(t *testing.T) {

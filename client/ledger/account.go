@@ -13,7 +13,7 @@ import (
 	"fedpvi/accountant"
 )
 
-// An Account describes the budget of a data set, for display.
+// An Account describes a data set's budget, for display.
 type Account struct {
 	Dataset string    `json:"dataset"`
 	Budget  Budget    `json:"budget"`
@@ -22,19 +22,21 @@ type Account struct {
 	Total   float64   `json:"total"`
 	Spent   float64   `json:"spent"`
 	Left    float64   `json:"left"`
-	// Epsilon is the ε of all releases so far, at the budget's δ, as if they had been planned in
-	// advance. It is for information: the guarantee is the ε of the whole budget.
+	// Epsilon is the ε that all releases so far would have, at the budget's δ, if they had been
+	// planned in advance. It is only for information. The guarantee is the ε of the whole budget.
 	Epsilon float64      `json:"epsilon_so_far"`
 	Studies []StudySpent `json:"studies"`
 }
 
-// Counted describes the unit of the account's numbers, and the ε of all releases so far.
+// Counted tells in which unit the account's numbers are counted, and gives the ε of all releases so
+// far.
 func (a *Account) Counted() string {
 	return fmt.Sprintf("Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.", a.Unit, a.Epsilon)
 }
 
-// RightGuess returns an upper bound on the probability that somebody who sees all releases under the
-// budget guesses right which of two neighbouring data sets they are from, if both are equally likely.
+// RightGuess returns an upper bound on how likely an observer who sees all releases under the
+// budget is to tell two neighbouring data sets apart: it bounds the probability of a right guess if
+// both are equally likely.
 func (a *Account) RightGuess() float64 {
 	if a.Budget.Filter == Gaussian {
 		return accountant.GaussianGuess(math.Sqrt(a.Total))
@@ -42,7 +44,7 @@ func (a *Account) RightGuess() float64 {
 	return (1 + accountant.AdvantageBound(a.Budget.Epsilon, a.Budget.Delta)) / 2
 }
 
-// Remaining returns Left as text. It is 0 where Left is only a rounding error of the total.
+// Remaining returns Left as text. If Left is only a rounding error of the total, it returns 0.
 func (a *Account) Remaining() string {
 	if a.Left < 1e-5*a.Total {
 		return "0"
@@ -50,7 +52,7 @@ func (a *Account) Remaining() string {
 	return fmt.Sprintf("%.4g", a.Left)
 }
 
-// A StudySpent states how much of a budget one study has spent.
+// A StudySpent tells how much of a budget one study has spent.
 type StudySpent struct {
 	Study   Hash      `json:"study"`
 	Answers int       `json:"answers"`
@@ -66,7 +68,7 @@ func (s *Store) Accounts() []Account {
 	return s.chain.summary()
 }
 
-// Account returns the budget of a data set, or false if it has none.
+// Account returns a data set's budget, or false if the data set has none.
 func (s *Store) Account(dataset string) (Account, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,28 +101,28 @@ func (a *account) summary(dataset string) Account {
 		}
 		of := &out.Studies[i]
 		of.Spent, of.Last = of.Spent+c.cost, c.at
-		if c.ask > 0 { // ask is 0 in a correction of earlier charges, which is no answer
+		if c.ask > 0 { // ask is 0 in a correction of earlier charges, which is not an answer
 			of.Answers++
 		}
 	}
 	return out
 }
 
-// A Quote states the cost of a release before it is charged.
+// A Quote is the cost of a release before it is charged.
 type Quote struct {
 	Unit  string  `json:"counted_in"`
 	Cost  float64 `json:"cost"`
-	Left  float64 `json:"left"` // remaining budget before the release
+	Left  float64 `json:"left"` // what the budget had left before the release
 	Total float64 `json:"total"`
-	// EpsilonBefore and EpsilonAfter are the values of [Account].Epsilon before and after the
-	// release.
+	// EpsilonBefore and EpsilonAfter are [Account].Epsilon before and after the release.
 	EpsilonBefore float64 `json:"epsilon_before"`
 	EpsilonAfter  float64 `json:"epsilon_after"`
 }
 
-// Quote returns the cost of a release on a data set without charging it. If it does not fit into
-// the budget, or into the limit promise, which can be stricter, the error is the
-// *accountant.BudgetError of a charge. If the data set has no budget, the error is a [*Refused].
+// Quote returns the cost of a release on a data set without charging it. The release must fit into
+// the budget, and also into the limit promise, which can be stricter. If it does not, the error is
+// the *accountant.BudgetError that a charge would return. If the data set has no budget, the error
+// is a [*Refused].
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +142,7 @@ func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Ev
 	return quote(strict, e)
 }
 
-// Quote returns the cost of a release for a budget without any charges.
+// Quote returns the cost of a release under a budget that has no charges yet.
 func (b Budget) Quote(e accountant.Event) (Quote, error) {
 	f, err := b.NewFilter()
 	if err != nil {
@@ -160,7 +162,7 @@ func quote(f *accountant.Filter, e accountant.Event) (Quote, error) {
 	return q, err
 }
 
-// Head returns the number and hash of the last entry, or zeros if the ledger is empty.
+// Head returns the number and hash of the last entry. If the ledger is empty, both are zero.
 func (s *Store) Head() (sequence uint64, head Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +170,8 @@ func (s *Store) Head() (sequence uint64, head Hash) {
 }
 
 // Contains reports whether the ledger has an entry with the given number and hash, or both are
-// zero. Every answer of a client names an entry of its ledger. If the ledger lacks an entry that an
-// earlier answer named, it was restored from a backup, or another copy is in use.
+// zero. Each answer of a client names an entry of its ledger. If the entry is missing, the ledger
+// was restored from a backup, or another copy of it is in use.
 func (s *Store) Contains(sequence uint64, head Hash) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +181,7 @@ func (s *Store) Contains(sequence uint64, head Hash) bool {
 	return sequence <= uint64(len(s.chain.heads)) && s.chain.heads[sequence-1] == head
 }
 
-// Answered returns the number of the entry that charges the answer to plan number ask.
+// Answered returns the number of the entry that charges the answer to plan ask, if there is one.
 func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,8 +204,8 @@ func (s *Store) Charged(study Hash, ask uint64) (e Entry, err error) {
 	return e, err
 }
 
-// ChargedTo returns the data set to which a file of records was first charged, or false if it never
-// was. A file must not be charged to two budgets.
+// ChargedTo returns the data set to which a record file was first charged. If it was never charged,
+// it returns false. A record file must not be charged to two budgets.
 func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +213,7 @@ func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
 	return dataset, ok
 }
 
-// Stamps calls f with every entry in order, and stops at the first error.
+// Stamps calls f with each entry in order. It stops at the first error.
 func (s *Store) Stamps(f func(Stamp) error) error {
 	return s.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(chainBucket).ForEach(func(_, v []byte) error {

@@ -8,8 +8,8 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// The budget of a Gaussian filter is the μ² of one release with this ε and δ. The guess between two
-// unit normal distributions at the distance μ is right with probability Φ(μ/2).
+// The budget of a Gaussian filter is the μ² of a single release with this ε and δ. If two unit
+// normal distributions are μ apart, a guess is right with probability Φ(μ/2).
 func TestRightGuess(t *testing.T) {
 	for _, epsilon := range []float64{.1, 1, 8} {
 		target := accountant.Target{Epsilon: epsilon, Delta: 1e-5}
@@ -40,7 +40,7 @@ func TestRightGuess(t *testing.T) {
 	}
 }
 
-// phi is the distribution function of the standard normal distribution.
+// phi is the standard normal distribution function.
 func phi(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
 func TestRemaining(t *testing.T) {

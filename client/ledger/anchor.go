@@ -17,25 +17,25 @@ import (
 	"fedpvi/internal/private"
 )
 
-// AnchorFile is the name of the anchor's file in a state directory.
+// AnchorFile is the name of the anchor file in a state directory.
 const AnchorFile = "ledger.anchor"
 
-// A mark identifies the state of the ledger after a commit. Each transaction writes its mark to the
-// database. After the commit, and before the caller sends a message, the mark is also appended to a
-// second file, the anchor, and synced.
+// A mark identifies the ledger state after a commit. Each transaction writes its mark to the
+// database. After the commit, the mark is also appended to a second file, the anchor, and synced,
+// all before the caller sends a message.
 //
-// The database alone cannot detect that its newest transaction is missing. bbolt keeps the meta
-// page of the previous transaction, and uses it if the newest meta page has a flipped bit. A charge
-// or a saved state of a study would then be lost. [Open] therefore compares the mark in the
+// From the database alone, one cannot tell whether its newest transaction is missing. bbolt keeps
+// the meta page of the previous transaction, and uses it if the newest meta page has a flipped bit.
+// A charge or a study's saved state would then be lost. [Open] therefore compares the mark in the
 // database with the anchor. If the anchor is one commit behind, the program has crashed between the
 // two writes, and Open updates the anchor. Any other difference is damage.
 type mark struct {
-	commits uint64 // number of transactions since the first one that wrote a mark
+	commits uint64 // number of transactions since marks were first written
 	head    Hash   // hash of the newest entry; zero if the ledger is empty
 }
 
-// markSize is the size of an encoded mark in bytes. The last 8 bytes begin a SHA-256 of the data
-// holder's public key and the other bytes.
+// markSize is the size of an encoded mark in bytes. The last 8 bytes are the beginning of a SHA-256
+// hash of the data holder's public key and the other bytes.
 const markSize = 8 + sha256.Size + 8
 
 func (m mark) encode(holder identity.PublicKey) []byte {
@@ -51,8 +51,8 @@ func decodeMark(b []byte, holder identity.PublicKey) (m mark, ok bool) {
 	return m, bytes.Equal(b, m.encode(holder))
 }
 
-// decodeAnchor returns the newest mark of an anchor. It ignores an incomplete or wrong last mark,
-// which a crash during a write can leave.
+// decodeAnchor returns the newest mark in an anchor. If the last mark is incomplete or wrong, as
+// after a crash, it is ignored.
 func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) {
 	whole := 0
 	for ; len(b) >= markSize; whole, b = whole+1, b[markSize:] {
@@ -73,7 +73,8 @@ func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) 
 	return newest, nil
 }
 
-// marked returns the mark in the database, or zero if an earlier version of the program wrote it.
+// marked returns the mark in the database. If an earlier version of the program wrote the database,
+// the mark is zero.
 func marked(tx *bbolt.Tx, holder identity.PublicKey) (mark, error) {
 	b := tx.Bucket(metaBucket).Get(markKey)
 	if b == nil {
@@ -87,16 +88,16 @@ func marked(tx *bbolt.Tx, holder identity.PublicKey) (mark, error) {
 	return mark{}, errors.New("the mark of its newest transaction is damaged")
 }
 
-// An anchor is the open anchor file of a store.
+// An anchor is a store's anchor file, open for writing.
 type anchor struct {
 	holder identity.PublicKey
 	file   durable.NewFile
 	newest mark
 }
 
-// openAnchor compares the anchor in a directory with db, the newest mark of the database. head and
-// previous are the hashes of the two newest entries. It then replaces the anchor with a file of
-// only this mark, which makes the mark durable and keeps the file short.
+// openAnchor compares the anchor in a directory with db, the newest mark in the database. head and
+// previous are the hashes of the two newest entries. openAnchor then replaces the anchor with a
+// file that has only this mark. This makes the mark durable and keeps the file short.
 func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db mark, head, previous Hash) (*anchor, error) {
 	path := filepath.Join(dir, AnchorFile)
 	if err := compare(path, holder, db, head, previous); err != nil {
@@ -122,12 +123,12 @@ func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db m
 	return &anchor{holder, f, db}, nil
 }
 
-// compare returns a [*Damaged] if the anchor at path does not match the mark of the database.
+// compare returns a [*Damaged] if the anchor at path does not match the database mark.
 func compare(path string, holder identity.PublicKey, db mark, head, previous Hash) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if db.commits == 0 {
-			return nil // before the first commit with a mark, there is no anchor
+			return nil // there is no anchor before the first commit that writes a mark
 		}
 		return &Damaged{Path: path, Problem: "the file is missing, but " + File + " has a mark of it"}
 	}

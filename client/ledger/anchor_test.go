@@ -16,14 +16,14 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A past contains copies of the database and the anchor of a store, one after each charge.
+// A past has copies of a store's database and anchor from after each charge.
 type past struct {
 	dir     string
 	files   [][]byte
 	anchors [][]byte
 }
 
-// newPast makes a store, charges n answers, and copies the store's files after each charge.
+// newPast makes a store and charges n answers. After each charge, it copies the store's files.
 func newPast(t testing.TB, n uint64) past {
 	t.Helper()
 	s := newStore(t)
@@ -44,7 +44,7 @@ func (p past) read(t testing.TB, name string) []byte {
 	return b
 }
 
-// unsynced is a layer that never waits for the disk.
+// unsynced is a layer that does not wait for the disk.
 var unsynced = durable.Layer{
 	Opened: func(db *bbolt.DB) { db.NoSync = true },
 	File: func(path string) (durable.File, error) {
@@ -67,8 +67,8 @@ func (hastyDisk) Create(path string) (durable.NewFile, error) {
 
 func (hastyDisk) SyncDir(string) error { return nil }
 
-// entries opens a store of the given files, without an anchor if anchor is nil, and returns the
-// number of its entries. The error can only be a *ledger.Damaged.
+// entries opens a store that consists of the given files and returns its number of entries. If
+// anchor is nil, the store has no anchor. If the error is not a *ledger.Damaged, the test fails.
 func (p past) entries(t testing.TB, file, anchor []byte) (uint64, error) {
 	t.Helper()
 	path := filepath.Join(p.dir, ledger.AnchorFile)
@@ -91,8 +91,8 @@ func (p past) entries(t testing.TB, file, anchor []byte) (uint64, error) {
 	return n, nil
 }
 
-// A crash can leave an anchor that is one transaction older than the database. Open must accept no
-// other difference.
+// After a crash, the anchor may be one transaction older than the database. Open must not accept
+// any other difference.
 //
 //abuse:case A15 one of the two files put back to any earlier transaction: not opened
 func TestFilesFromThePast(t *testing.T) {
@@ -117,8 +117,8 @@ func TestFilesFromThePast(t *testing.T) {
 	}
 }
 
-// With a flipped bit in the newer meta page, bbolt uses the older page, and the newest charge is
-// missing. The short test flips every bit of both meta pages and of the anchor.
+// If a bit of the newer meta page is flipped, bbolt uses the older page, and the newest charge is
+// missing. In short mode, the test flips each bit of the two meta pages and the anchor.
 //
 //abuse:case A15 any flipped bit is refused, or no charge is missing
 func TestFlippedBitLosesNoCharge(t *testing.T) {
@@ -142,7 +142,7 @@ func TestFlippedBitLosesNoCharge(t *testing.T) {
 	for bit := range 8 * len(anchor) {
 		flip(anchor, ledger.AnchorFile, bit)
 	}
-	const meta = 80 // bytes of a page header and a meta page
+	const meta = 80 // size of a page header and a meta page in bytes
 	for page := range 2 {
 		for bit := range 8 * meta {
 			flip(file, ledger.File, page*8*os.Getpagesize()+bit)
@@ -156,8 +156,8 @@ func TestFlippedBitLosesNoCharge(t *testing.T) {
 	}
 }
 
-// The next transaction in a store of an earlier version makes an anchor and raises the format, so
-// that earlier programs cannot add entries without a mark.
+// An earlier version of the program made the store. The next transaction must make an anchor and
+// raise the format, so that earlier versions can no longer add entries without a mark.
 func TestStoreWithoutAnchor(t *testing.T) {
 	s := newStore(t)
 	mustPay(t, s, study, 1)
@@ -194,7 +194,7 @@ func TestLaterFormatIsRefused(t *testing.T) {
 	}
 }
 
-// A crash during the first commit can truncate the anchor at every byte of its second mark.
+// A crash during the first commit may cut off the anchor at any byte of its second mark.
 func TestFirstMarkIsCut(t *testing.T) {
 	s := newStore(t)
 	p := past{dir: s.Dir()}
@@ -207,10 +207,10 @@ func TestFirstMarkIsCut(t *testing.T) {
 	}
 }
 
-// A fullDisk is a file system that fails when bytes are appended to an existing file.
+// A fullDisk is a file system on which appending to an existing file fails.
 type fullDisk struct {
 	durable.System
-	sync bool // whether a sync fails, instead of a write
+	sync bool // whether syncing fails instead of writing
 }
 
 var errFull = errors.New("no space left on device")
@@ -273,7 +273,7 @@ func FuzzAnchor(f *testing.F) {
 	})
 }
 
-// A file without the name of the first bucket looks like a new file.
+// Without the name of its first bucket, a file looks new.
 func TestFlippedNamesOfParts(t *testing.T) {
 	p := newPast(t, 2)
 	file, anchor := p.files[1], p.anchors[1]

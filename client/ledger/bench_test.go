@@ -9,8 +9,8 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// BenchmarkCharge measures a durable charge, and the time to open and check a ledger with as many
-// charges.
+// BenchmarkCharge measures how long a durable charge takes, and how long it takes to open and check
+// a ledger with as many charges.
 func BenchmarkCharge(b *testing.B) {
 	for _, c := range []struct {
 		name  string

@@ -7,23 +7,23 @@ import (
 	"fedpvi/accountant"
 )
 
-// The kinds of filters, which decide whether a release fits into a budget.
+// These are the kinds of filters. A filter decides whether a release fits into a budget.
 const (
 	Gaussian = "gaussian" // exact for Gaussian releases; refuses all other releases
-	Renyi    = "renyi"    // adds up Rényi divergences of one fixed order; accepts every kind of release
+	Renyi    = "renyi"    // adds up Rényi divergences of one fixed order; accepts all releases
 )
 
 // Privacy units.
 const (
 	Record = "record" // one record of the data set
-	Person = "person" // all records of a person in the data set
+	Person = "person" // all records of one person in the data set
 	Client = "client" // the whole data set
 )
 
-// A Budget is a limit (ε, δ) on the privacy loss of a data set. The limit never changes.
+// A Budget limits the privacy loss of a data set to (ε, δ). The limit never changes.
 type Budget struct {
 	Unit string `json:"unit"` // Record, Person or Client
-	// column that identifies the person of a row, if the unit is Person
+	// if the unit is Person: column that identifies the person that a row is about
 	Person    string               `json:"person,omitempty"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"`
@@ -33,9 +33,9 @@ type Budget struct {
 }
 
 // NewBudget returns a budget with the limit target. If the unit is Person, person is the column
-// that identifies the person of a row. If every planned release is Gaussian, the filter is
-// Gaussian, and later studies on the data set must be Gaussian too. Otherwise it is a Rényi filter
-// of the order 1 + 2·log(1/δ)/ε.
+// that identifies the person that a row is about. If all planned releases are Gaussian, the filter
+// is Gaussian, and later studies on the data set must have Gaussian releases as well. Otherwise it
+// is a Rényi filter of order 1 + 2·log(1/δ)/ε.
 func NewBudget(unit, person string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
 	b := Budget{Unit: unit, Person: person, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
 	profile, err := accountant.Account(planned)
@@ -49,8 +49,8 @@ func NewBudget(unit, person string, adjacency accountant.Adjacency, target accou
 	return b, err
 }
 
-// AtOrder returns a copy of the budget with a Rényi filter of the given order, or of 1 +
-// 2·log(1/δ)/ε if order is 0.
+// AtOrder returns a copy of the budget with a Rényi filter of the given order. If order is 0, the
+// order is 1 + 2·log(1/δ)/ε.
 func (b Budget) AtOrder(order float64) Budget {
 	if order == 0 {
 		order = 1 + 2*math.Log(1/b.Delta)/b.Epsilon
@@ -64,7 +64,7 @@ func (b Budget) Target() accountant.Target {
 	return accountant.Target{Epsilon: b.Epsilon, Delta: b.Delta}
 }
 
-// Protects returns the name of the budget's privacy unit in words.
+// Protects names the privacy unit of the budget in words.
 func (b Budget) Protects() string {
 	switch b.Unit {
 	case Record:
@@ -75,12 +75,12 @@ func (b Budget) Protects() string {
 	return "one " + b.Unit
 }
 
-// InWords describes in words the limit of the budget and its privacy unit.
+// InWords describes the limit and the privacy unit of the budget in words.
 func (b Budget) InWords() string {
 	return fmt.Sprintf("ε ≤ %g at δ = %g for %s (%s), for all time", b.Epsilon, b.Delta, b.Protects(), b.Adjacency)
 }
 
-// NewFilter returns the filter that enforces the budget, without any charges.
+// NewFilter returns a new filter that enforces the budget. It has no charges yet.
 func (b Budget) NewFilter() (*accountant.Filter, error) {
 	if b.Unit != Record && b.Unit != Person && b.Unit != Client {
 		return nil, fmt.Errorf("unknown privacy unit %q: use %q, %q or %q", b.Unit, Record, Person, Client)

@@ -12,9 +12,9 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Fault describes an invalid entry of a ledger.
+// A Fault describes an invalid ledger entry.
 type Fault struct {
-	Sequence uint64 // position of the entry, from 1; 0 for the whole ledger
+	Sequence uint64 // number of the entry, from 1; 0 if the whole ledger is invalid
 	Problem  string
 }
 
@@ -25,27 +25,27 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("ledger, entry %d: %s", f.Sequence, f.Problem)
 }
 
-// roundOff is the accepted relative difference between a recorded cost and the same cost computed
-// again, possibly on another machine.
+// roundOff is the tolerance, as a relative difference, between a recorded cost and the same cost
+// when it is recomputed, possibly on another machine.
 const roundOff = 0x1p-40
 
-// A chain is the state that follows from the ledger entries read so far: the accounts of the data
-// sets, and indices of the entries.
+// A chain is the result of the ledger entries read so far: an account for each data set, and
+// indices of the entries.
 type chain struct {
 	holder   identity.PublicKey
-	heads    []Hash // hash of entry n at index n − 1
+	heads    []Hash // the hash of entry n has index n − 1
 	accounts map[string]*account
 	answered map[answer]uint64 // number of the entry that charges the answer
-	names    map[Hash]string   // first data set charged for a file of records, by the hash of the file
+	names    map[Hash]string   // data set to which a record file was first charged, keyed by the file's hash
 }
 
-// An answer identifies the answer to one plan of one study.
+// An answer identifies an answer by its study and plan.
 type answer struct {
 	study Hash
 	ask   uint64
 }
 
-// An account contains a data set's budget and its charges.
+// An account is a data set's budget with its charges.
 type account struct {
 	budget  Budget
 	filter  *accountant.Filter
@@ -65,7 +65,7 @@ func newChain(holder identity.PublicKey) *chain {
 	return &chain{holder: holder, accounts: map[string]*account{}, answered: map[answer]uint64{}, names: map[Hash]string{}}
 }
 
-// head returns the number and hash of the last entry, or zeros if the chain is empty.
+// head returns the number and hash of the last entry. If the chain is empty, both are zero.
 func (c *chain) head() (uint64, Hash) {
 	if len(c.heads) == 0 {
 		return 0, Hash{}
@@ -73,8 +73,8 @@ func (c *chain) head() (uint64, Hash) {
 	return uint64(len(c.heads)), c.heads[len(c.heads)-1]
 }
 
-// read parses the next line of the ledger, checks its signature, order and costs, and applies it.
-// The error is a *Fault.
+// read parses the next line of the ledger. It checks the signature, the order and the costs, and
+// applies the entry. The error is a *Fault.
 func (c *chain) read(b []byte) (Stamp, error) {
 	next := uint64(len(c.heads)) + 1
 	s, err := parseStamp(b, c.holder)
@@ -89,7 +89,8 @@ func (c *chain) read(b []byte) (Stamp, error) {
 	return s, nil
 }
 
-// check checks that an entry is the next one and obeys the rules. take adds it to the chain.
+// check checks that an entry is the next one and follows the rules. The function take adds it to
+// the chain.
 func (c *chain) check(s Stamp) (take func(), err error) {
 	sequence, previous := c.head()
 	e := s.Entry
@@ -119,7 +120,7 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 	}, err
 }
 
-// open checks an entry that creates a budget. take applies the entry.
+// open checks an entry that creates a budget. The function take applies it.
 func (c *chain) open(e Entry) (take func(), err error) {
 	if _, ok := c.accounts[e.Dataset]; ok {
 		return nil, fmt.Errorf("the data set %s already has a budget, which never changes", e.Dataset)
@@ -132,8 +133,8 @@ func (c *chain) open(e Entry) (take func(), err error) {
 	return func() { c.accounts[e.Dataset] = made }, nil
 }
 
-// charge checks that the cost in an entry is correct and fits into the budget. take applies the
-// entry.
+// charge checks that the cost in an entry is right and fits into the budget. The function take
+// applies the entry.
 func (c *chain) charge(e Entry) (take func(), err error) {
 	key := answer{e.Charge.Study, e.Charge.Ask}
 	if before, ok := c.answered[key]; ok {
@@ -173,21 +174,21 @@ func (c *chain) account(dataset string) (*account, error) {
 	return a, nil
 }
 
-// A price is the cost of an event in the unit of a filter, and the filter after it.
+// A price is the cost of an event in a filter's unit, and the filter after the event is charged.
 type price struct {
 	cost  float64
 	after *accountant.Filter
 }
 
-// price returns the price of an event, or an *accountant.BudgetError if the event does not fit into
-// the budget. The account does not change.
+// price returns the price of an event. If the event does not fit into the budget, the error is an
+// *accountant.BudgetError. The account does not change.
 func (a *account) price(e accountant.Event) (price, error) {
 	after := a.filter.Clone()
 	cost, err := after.Admit(e)
 	return price{cost, after}, err
 }
 
-// agrees checks that the recorded numbers of a charge are the computed ones.
+// agrees checks that a charge has recorded the numbers of this price.
 func (p price) agrees(c *Charge) error {
 	for _, n := range []struct {
 		what           string
@@ -204,8 +205,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns a filter with all charges of the account under a stricter limit than the budget, or
-// an error if they exceed it.
+// under returns a filter that has the account's charges but a stricter limit than the budget. If
+// the charges exceed the limit, under returns an error.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

@@ -13,19 +13,19 @@ import (
 	"fedpvi/transport"
 )
 
-// A Change is an update of the saved state of one study, in one transaction.
+// A Change is an update of a study's saved state. It is made in one transaction.
 type Change struct {
 	Study Hash
-	// Parts maps the names of values to their new contents, which are encrypted on disk. nil
-	// removes a value.
+	// Parts maps the names of values to their new contents, which are encrypted on disk. A value
+	// that maps to nil is removed.
 	Parts map[string][]byte
 	// Settled is the number of a plan whose outcome is known, or 0. The client will not send its
-	// answer again, so the stored answer is removed.
+	// answer again, so the stored answer can be removed.
 	Settled uint64
 }
 
-// A Release describes an answer that is about to be charged: its event, and the hashes and names
-// for the record of the charge.
+// A Release describes an answer that is about to be charged. It has the event, and the hashes and
+// names that the charge records.
 type Release struct {
 	Dataset  string
 	Protocol Hash
@@ -37,7 +37,7 @@ type Release struct {
 	Event    accountant.Event
 }
 
-// Save writes a change in its own transaction, without a charge.
+// Save makes a change in its own transaction, without a charge.
 func (s *Store) Save(c Change) error {
 	parts, err := s.sealParts(c)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) Save(c Change) error {
 	})
 }
 
-// AddBudget adds an entry that creates the budget of a data set.
+// AddBudget adds an entry that creates a data set's budget.
 func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	return s.update("budget", func(tx *bbolt.Tx) (func(), error) {
 		e := s.next(dataset, now)
@@ -57,19 +57,19 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	})
 }
 
-// Lose charges an answer that could not be computed after its noise was drawn. No message is
-// stored. The plan counts as answered.
+// Lose charges an answer that could not be computed, because its noise was already drawn. It stores
+// no message. The plan counts as answered.
 func (s *Store) Lose(c Change, r Release, now time.Time) error {
 	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
 }
 
 // Charge charges a release and returns the message to send. The charge, the change and the message
-// become durable together or not at all. The error is an [*accountant.BudgetError] if the release
-// does not fit into the budget, and a [*Refused] for a second answer to a plan.
+// become durable together or not at all. If the release does not fit into the budget, the error is
+// an [*accountant.BudgetError]. If the plan has already been answered, it is a [*Refused].
 //
-// wrap makes the message. It receives the number and hash of the new entry, which the envelope must
-// name. If the commit fails, it is unknown whether the transaction is on disk. The store then
-// accepts no further changes, and the next [Open] reads the state that is on disk.
+// The function wrap makes the message. It gets the number and hash of the new entry, and must put
+// them into the envelope. If the commit fails, the transaction may or may not be on disk. The store
+// then accepts no more changes, and the next [Open] reads the state from the disk.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
 	var item transport.Item
 	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
@@ -84,8 +84,8 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 	return item, nil
 }
 
-// pay writes a charge for the release r and the change c in one transaction, in which it calls
-// send. send saves the message for the coordinator and returns the hash of its envelope.
+// pay makes a charge for the release r and the change c in one transaction. In this transaction it
+// calls send, which saves the message for the coordinator and returns the hash of its envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(t
 	})
 }
 
-// charge computes the charge of a release, or returns an error if it is not allowed.
+// charge computes the charge for a release. If the release is not allowed, it returns an error.
 func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if before, ok := s.chain.answered[answer{study, r.Ask}]; ok {
 		return nil, &Refused{fmt.Sprintf("plan %d of this study was answered already (entry %d of the ledger): a plan is answered once", r.Ask, before)}
@@ -131,13 +131,13 @@ func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	}, nil
 }
 
-// Refused is the error for a change that is not allowed. The store stays unchanged.
+// Refused is the error for a change that is not allowed. It leaves the store unchanged.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "ledger: " + r.Reason }
 
-// next returns an entry with the next number, the hash of the last entry, and the other fields
-// that budgets and charges have in common.
+// next returns an entry with the next number, the hash of the last entry, and the other fields that
+// budgets and charges have in common.
 func (s *Store) next(dataset string, now time.Time) Entry {
 	sequence, head := s.chain.head()
 	return Entry{
@@ -146,9 +146,9 @@ func (s *Store) next(dataset string, now time.Time) Entry {
 	}
 }
 
-// put signs an entry, checks it as a reader of the ledger does, and adds it to the transaction.
-// envelope returns the hash of the message that the entry pays for. keep applies the entry to the
-// state in memory.
+// put signs an entry and adds it to the transaction, after the same checks that a reader of the
+// ledger makes. The function envelope returns the hash of the message that the entry pays for. The
+// function keep applies the entry to the state in memory.
 func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
 	stamp, err := sign(s.holder, e, envelope)
 	if err != nil {
@@ -166,8 +166,8 @@ func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error
 	return keep, tx.Bucket(chainBucket).Put(key, stamp.line)
 }
 
-// update runs f in one transaction. After the commit it calls keep, which changes the state in
-// memory. If the file turns out to be damaged, the store accepts no further changes.
+// update runs f in one transaction. After the commit, it calls keep to change the state in memory.
+// If the file turns out to be damaged, the store accepts no more changes.
 func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 		if err != nil {
 			return fmt.Errorf("ledger: %w", err)
 		}
-		defer func() { _ = tx.Rollback() }() // has no effect after a commit
+		defer func() { _ = tx.Rollback() }() // does nothing after a commit
 		if keep, err = f(tx); err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 	return keep, err
 }
 
-// at calls the function Boundary of the options, which only tests set.
+// at calls Boundary from the options. Only tests set it.
 func (s *Store) at(point string) error {
 	if s.boundary == nil {
 		return nil

@@ -66,8 +66,8 @@ func TestCrashLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
-// A power failure during a commit may leave any part of its writes on disk. The commit writes its
-// data pages first, and then one of the two meta pages.
+// After a power failure during a commit, any part of its writes may be on disk. A commit writes
+// first its data pages, and then one of the two meta pages.
 //
 //abuse:case A01 all or nothing, whichever pages reached the disk
 func TestTornCommitLeavesAllOrNothing(t *testing.T) {
@@ -106,7 +106,7 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	torn("nothing of it", before, false)
 	torn("all of it", after, true)
 	for end := 2 * page; end <= len(after); end += page {
-		// This file has the new data pages and the old meta pages.
+		// This file has new data pages but old meta pages.
 		file := append(append([]byte(nil), before[:2*page]...), after[2*page:end]...)
 		torn("pages in order", append(file, before[end:]...), false)
 		file = append(append([]byte(nil), before[:end-page]...), after[end-page:end]...)
@@ -115,7 +115,7 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 		}
 	}
 	for cut := 1; cut < page; cut += page / 7 {
-		for meta := range 2 { // the failure cuts the changed meta page in the middle
+		for meta := range 2 { // the failure cuts off the changed meta page in the middle
 			file := append([]byte(nil), after...)
 			copy(file[meta*page+cut:(meta+1)*page], before[meta*page+cut:(meta+1)*page])
 			if string(file) == string(after) {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// exported charges two answers and returns the lines of the ledger's export.
+// exported charges two answers, exports the ledger, and returns the lines of the export.
 func exported(t testing.TB, s *ledger.Store) [][]byte {
 	t.Helper()
 	for ask := uint64(1); ask <= 2; ask++ {
@@ -37,7 +37,7 @@ func TestAnExportIsVerified(t *testing.T) {
 	}
 }
 
-// The test tries every third byte.
+// The test changes every third byte.
 //
 //abuse:case A15 no bit, line or order of an export can be changed
 func TestChangedExportIsRefused(t *testing.T) {
@@ -46,7 +46,7 @@ func TestChangedExportIsRefused(t *testing.T) {
 	whole := bytes.Join(lines, nil)
 	for i := 0; i < len(whole); i += 3 {
 		changed := bytes.Clone(whole)
-		changed[i] ^= []byte{1, 0x20}[i%2] // 0x20 changes a letter between upper and lower case
+		changed[i] ^= []byte{1, 0x20}[i%2] // 0x20 switches between upper and lower case
 		if _, err := ledger.Verify(bytes.NewReader(changed)); err == nil {
 			t.Fatalf("byte %d, %q, changed to %q: not detected", i, whole[i], changed[i])
 		}
@@ -71,7 +71,7 @@ func TestChangedExportIsRefused(t *testing.T) {
 	}
 }
 
-// The data holder has signed an export with false costs.
+// The data holder exports a ledger with false costs and signs it.
 //
 //abuse:case A15 costs that differ from the costs of their events are refused
 func TestForgedLedgerIsRefused(t *testing.T) {

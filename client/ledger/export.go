@@ -12,11 +12,11 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// maxEntries is the maximum number of entries in an export that Verify accepts.
+// maxEntries is the maximum number of entries that Verify accepts in an export.
 const maxEntries = 1 << 22
 
-// A Title is the first line of an exported ledger. Its number of entries and last hash show a
-// reader whether entries are missing at the end.
+// A Title is the first line of an exported ledger. It has the number of entries and the last hash,
+// so that a reader can tell whether entries are missing at the end.
 type Title struct {
 	Version int                `json:"version"`
 	Holder  identity.PublicKey `json:"holder"`
@@ -33,8 +33,8 @@ type titleLine struct {
 	Signature signature       `json:"signature"`
 }
 
-// Export writes the whole ledger as signed lines of JSON: a title, then the entries. The lines
-// contain budgets and charges, and no records.
+// Export writes the whole ledger as signed lines of JSON: first a title, then the entries. They
+// have budgets and charges, but no records.
 func (s *Store) Export(w io.Writer, now time.Time) error {
 	out := bufio.NewWriter(w)
 	var lines [][]byte
@@ -71,9 +71,9 @@ type Report struct {
 	Accounts    []Account            `json:"accounts"`
 }
 
-// Verify reads an export, checks every signature and hash, and computes every cost again. The error
-// is a [*Fault] that names the invalid entry. The caller must compare the fingerprint in the report
-// with that of the data holder.
+// Verify reads an export, checks all signatures and hashes, and recomputes all costs. The error is
+// a [*Fault] with the number of the invalid entry. The caller must compare the fingerprint in the
+// report with the data holder's.
 func Verify(r io.Reader) (*Report, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

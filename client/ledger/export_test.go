@@ -8,14 +8,14 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Interrupt makes the store call f before and after every commit, with a name such as "charge:
-// before the commit". An error of f ends the transaction.
+// Interrupt makes the store call f before and after each commit. The name is, for example, "charge:
+// before the commit". If f fails, the transaction fails.
 func (s *Store) Interrupt(f func(point string) error) { s.boundary = f }
 
-// Abandon closes the file without cleaning up, as a killed process does.
+// Abandon closes the file without cleaning up, as if the process were killed.
 func (s *Store) Abandon() error { return errors.Join(s.anchor.file.Close(), s.db.Close()) }
 
-// Unanchor changes the store to the form of an earlier version, which wrote no marks.
+// Unanchor turns the store into one of an earlier version, which wrote no marks.
 func (s *Store) Unanchor() error {
 	return errors.Join(os.Remove(filepath.Join(s.dir, AnchorFile)), s.db.Update(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(metaBucket)
@@ -35,7 +35,7 @@ func (s *Store) SetFormat(format string) error {
 	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(formatKey, []byte(format)) })
 }
 
-// Forge signs an entry without checking it, as a dishonest data holder could.
+// Forge signs an entry without checking it, as a dishonest data holder might.
 func (s *Store) Forge(e Entry, envelope Hash) ([]byte, Hash, error) {
 	stamp, err := sign(s.holder, e, func(Hash) (Hash, error) { return envelope, nil })
 	return stamp.line, stamp.Hash, err

@@ -14,10 +14,10 @@ import (
 const (
 	fileMode = 0o600
 
-	heldFile = "in-use.json" // names the process that has the store open, for error messages
+	heldFile = "in-use.json" // tells which process has the store open, for error messages
 )
 
-// Damaged is the error for a damaged store, from which the client must not send any message.
+// Damaged is the error for a damaged store. The client must then not send any messages.
 type Damaged struct {
 	Path    string
 	Problem string
@@ -31,7 +31,7 @@ func (d *Damaged) Error() string {
 
 func (d *Damaged) Unwrap() error { return d.Cause }
 
-// Held is the error for a store that is open in another process.
+// Held is the error for a store that another process has open.
 type Held struct {
 	Dir     string    `json:"-"`
 	PID     int       `json:"pid"`
@@ -50,7 +50,7 @@ func (h *Held) Error() string {
 func readHeld(dir string) *Held {
 	h := &Held{Dir: dir}
 	if b, err := os.ReadFile(filepath.Join(dir, heldFile)); err == nil && json.Unmarshal(b, h) != nil {
-		*h = Held{Dir: dir} // the file is incomplete, because the other process is still writing the file
+		*h = Held{Dir: dir} // the file is incomplete, because the other process is still writing it
 	}
 	return h
 }
@@ -63,7 +63,7 @@ func writeHolder(dir string, o Options) error {
 	return os.WriteFile(filepath.Join(dir, heldFile), append(b, '\n'), fileMode)
 }
 
-// createFile makes an empty file and syncs its directory, which bbolt does not.
+// createFile makes an empty file and syncs its directory, because bbolt does not sync it.
 func createFile(dir, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, fileMode)
 	if err != nil {

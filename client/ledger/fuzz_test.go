@@ -10,8 +10,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFile changes bytes of the store's file. Open must report damage or return the state after one
-// of the last two commits, because the file contains both.
+// FuzzFile changes bytes of the store's file. The file has the states after the last two commits,
+// so Open must return one of them or report damage.
 //
 //abuse:case A15 a changed file is damaged, or has the state of a commit
 func FuzzFile(f *testing.F) {
@@ -26,7 +26,7 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(4096*3), []byte{0})
 	for page := range uint32(8) {
-		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // offsets of fields in the header of a page and in the page's first element
+		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // offsets of fields in a page header and in the first element of the page
 			f.Add(page*4096+field, []byte{0x7f})
 		}
 	}

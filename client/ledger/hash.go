@@ -36,13 +36,13 @@ func fromHex(dst, text []byte) error {
 	return err
 }
 
-// recordsDomain is the signature domain of the secret key of [NameRecords]: a signature that nobody
-// sees.
+// recordsDomain is the signature domain for the secret key of [NameRecords]. The key is a signature
+// that nobody sees.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
-// NameRecords returns a keyed hash of the bytes that read writes to named, to identify a file of
-// records in the ledger. Only the holder of the private key can compute it. Otherwise a reader of
-// an exported ledger could guess the records and test the guess.
+// NameRecords returns a hash that identifies a record file in the ledger. The function read writes
+// the bytes of the file to named. The hash is keyed, so that only the holder of the private key can
+// compute it. Otherwise a reader of an exported ledger could guess the records and check the guess.
 func NameRecords(holder *identity.Identity, read func(named io.Writer) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])

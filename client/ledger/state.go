@@ -51,7 +51,7 @@ func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	return err
 }
 
-// Part decrypts a value of a study's state, and reports whether it exists.
+// Part decrypts a value of a study's state. It reports whether there is such a value.
 func (s *Store) Part(study Hash, name string) (part []byte, ok bool, err error) {
 	var sealed []byte
 	err = s.view(func(tx *bbolt.Tx) error {
@@ -85,8 +85,8 @@ func (s *Store) Studies() ([]Hash, error) {
 	return all, err
 }
 
-// Unsent returns the stored answer to plan number ask, if any. An answer is kept until the outcome
-// of its plan is known.
+// Unsent returns the stored answer to plan ask, if there is one. An answer is stored until the
+// outcome of its plan is known.
 func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(outboxBucket).Get(outboxKey(study, ask))
@@ -100,7 +100,7 @@ func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, er
 	return item, ok, err
 }
 
-// Outbox returns the plans of a study whose answers are stored, in increasing order.
+// Outbox returns the numbers of the plans whose answers are stored, in increasing order.
 func (s *Store) Outbox(study Hash) ([]uint64, error) {
 	var asks []uint64
 	err := s.view(func(tx *bbolt.Tx) error {

@@ -21,26 +21,26 @@ import (
 	"fedpvi/internal/private"
 )
 
-// These are the names of the files in a state directory.
+// These are the file names in a state directory.
 const (
 	IdentityFile = "identity.key"
 	StateKeyFile = "state.key"
 	File         = "ledger.db"
 )
 
-// lockWait is the maximum time for which [Open] waits for the file.
+// lockWait is the maximum time that [Open] waits for the file.
 const lockWait = time.Second
 
-// format is the name and version of the file's layout.
+// format is the name and version of the file format.
 const format = "fedpvi client ledger 2"
 
-// unanchored is the format of a file without marks. The next commit changes it, so that earlier
+// unanchored is the format of a file without marks. The next commit raises it, so that earlier
 // versions of the program cannot add entries without a mark.
 const unanchored = "fedpvi client ledger 1"
 
-// The buckets of the database. meta contains the format, the data holder's public key and the
-// newest mark; chain the entries, by number; studies the encrypted state of each study; and outbox
-// the charged messages of plans whose outcome is unknown.
+// These are the buckets of the database. meta has the format, the data holder's public key and the
+// newest mark. chain has the entries, by number. studies has each study's encrypted state. outbox
+// has the charged messages of plans whose outcome is still unknown.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")
@@ -52,14 +52,14 @@ var (
 	markKey   = []byte("mark")
 )
 
-// A Store contains a data holder's ledger and the states of its studies in one file, which only one
-// process can open at a time. It is safe for concurrent use.
+// A Store keeps a data holder's ledger and the states of its studies in one file. Only one process
+// can open the file at a time. A Store is safe for concurrent use.
 type Store struct {
 	dir      string
 	path     string
 	lock     *keyfile.Lock
 	holder   *identity.Identity
-	key      *seal.Key // key that encrypts the states of studies on disk
+	key      *seal.Key // encrypts the states of studies on disk
 	db       *bbolt.DB
 	program  string
 	layer    durable.Layer
@@ -68,31 +68,31 @@ type Store struct {
 	mu     sync.Mutex
 	chain  *chain
 	anchor *anchor
-	broken error // reason why the store accepts no further changes; nil if it accepts changes
+	broken error // why the store accepts no more changes; nil while it does
 }
 
 // Options configure [Open].
 type Options struct {
 	Program string         // name and version of the program, written into entries
-	Command string         // command line, shown to a process that finds the store in use
-	Now     time.Time      // start time, shown to a process that finds the store in use
-	Unlock  keyfile.Unlock // opens the key files, if they are protected
-	// Existing makes Open fail if the directory does not exist, instead of creating a store.
+	Command string         // command line, shown to another process that finds the store in use
+	Now     time.Time      // start time, shown to another process that finds the store in use
+	Unlock  keyfile.Unlock // opens the key files if they are protected
+	// Existing makes Open fail if the directory does not exist. Otherwise Open creates a store.
 	Existing bool
-	// Boundary, if set, is called before and after every commit. An error from it fails the
-	// transaction. Tests use it to simulate a crash.
+	// Boundary, unless nil, is called before and after each commit. If it fails, the transaction
+	// fails. Tests use it to simulate a crash.
 	Boundary func(point string) error
 	// Layer performs the file operations of the database. Only tests set it.
 	Layer durable.Layer
 }
 
-// ErrNothing is the error for a missing store.
+// ErrNothing is the error for a store that does not exist.
 var ErrNothing = errors.New("there is no state directory here: create one with client join, or choose another one with --state")
 
 // Open opens the store in a directory and checks all entries. If there is no store, Open creates
-// one. The error wraps [ErrNothing] if o.Existing is set and there is no directory. It is a [*Held]
-// if another process has the store open, and a [*Damaged] if the store is damaged. A damaged store
-// must not be used until a person has examined it.
+// one. If o.Existing is set and there is no directory, the error wraps [ErrNothing]. If another
+// process has the store open, it is a [*Held], and if the store is damaged, a [*Damaged]. A damaged
+// store must not be used until a person has examined it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
@@ -133,8 +133,8 @@ func (s *Store) openFile() error {
 	return err
 }
 
-// prepare makes the directory and the store's file if they do not exist. The file is made before
-// the keys, so a key without the file means that the file was lost.
+// prepare makes the directory and the store's file if they do not exist. It makes the file before
+// the keys, so if there is a key but no file, the file was lost.
 func prepare(dir string) error {
 	if err := private.MakeDirectory(dir); err != nil {
 		return err
@@ -155,8 +155,8 @@ func prepare(dir string) error {
 	return private.CheckFile(path, info)
 }
 
-// load reads the keys and reads and checks the entries. For a new file it makes the keys and the
-// first contents.
+// load reads the keys, and reads and checks the entries. If the file is new, it makes the keys and
+// writes the first contents.
 func (s *Store) load(unlock keyfile.Unlock) error {
 	var fresh bool
 	err := s.read(func(tx *bbolt.Tx) error {
@@ -208,7 +208,7 @@ func (s *Store) loadAnchor() error {
 	return err
 }
 
-// loadKeys loads the keys. For a new file it makes the keys.
+// loadKeys loads the keys. If the file is new, it makes them.
 func (s *Store) loadKeys(fresh bool, o keyfile.Unlock) (err error) {
 	if s.lock, err = keyfile.Open(s.dir, o); err != nil {
 		return err
@@ -221,8 +221,8 @@ func (s *Store) loadKeys(fresh bool, o keyfile.Unlock) (err error) {
 	return err
 }
 
-// keyOf loads the key at path. If it is missing, keyOf makes one for a new file, and otherwise
-// returns a [*Damaged].
+// keyOf loads the key at path. If it is missing and the file is new, keyOf makes one. If the file
+// is not new, it returns a [*Damaged].
 func keyOf[K any](l *keyfile.Lock, path string, fresh bool, create, load func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fresh {
@@ -265,8 +265,8 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f and wraps its error in a [*Damaged], unless the disk is full or permissions are
-// missing.
+// whole runs f and wraps its error in a [*Damaged], unless the disk is full or permission is
+// denied.
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, fs.ErrPermission) {
@@ -278,7 +278,7 @@ func (s *Store) whole(f func() error) error {
 	return err
 }
 
-// readable runs f, and returns a [*Damaged] if f panics or fails while it reads the database.
+// readable runs f. If f panics or fails while it reads the database, readable returns a [*Damaged].
 func (s *Store) readable(f func() error) error {
 	err := durable.Guard(f)
 	if damaged := new(Damaged); errors.Is(err, durable.ErrDamaged) && !errors.As(err, &damaged) {
@@ -292,7 +292,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = errors.New("ledger: the store is closed")
-	_ = os.Remove(filepath.Join(s.dir, heldFile)) // an error is harmless, because only error messages use this file
+	_ = os.Remove(filepath.Join(s.dir, heldFile)) // an error does no harm, because the file is only used for error messages
 	s.key.Wipe()
 	return errors.Join(s.anchor.file.Close(), s.db.Close())
 }
@@ -300,7 +300,7 @@ func (s *Store) Close() error {
 // Dir returns the directory of the store.
 func (s *Store) Dir() string { return s.dir }
 
-// Lock returns the lock of the directory, which is held while key files are read or written.
+// Lock returns the lock on the directory, which is held while key files are read or written.
 func (s *Store) Lock() *keyfile.Lock { return s.lock }
 
 // Identity returns the data holder's identity, which signs messages.

@@ -40,8 +40,8 @@ func open(t testing.TB, dir string) *ledger.Store {
 	return s
 }
 
-// newStore returns a store in which the data set "ward" has a budget of ε = 1 for Gaussian
-// releases.
+// newStore returns a store in which the data set "ward" has a budget for Gaussian releases with ε =
+// 1.
 func newStore(t testing.TB) *ledger.Store {
 	t.Helper()
 	s := open(t, filepath.Join(t.TempDir(), "state"))
@@ -56,12 +56,12 @@ func release(ask uint64) ledger.Release {
 	return ledger.Release{Dataset: "ward", Ask: ask, View: "anyone", Event: gaussian}
 }
 
-// says returns a message whose envelope names the ledger entry with the given number and hash.
+// says returns a message whose envelope names the ledger entry with this number and hash.
 func says(sequence uint64, head ledger.Hash) (transport.Item, error) {
 	return transport.Item{Envelope: fmt.Appendf(nil, "envelope %d %s", sequence, head), Body: []byte("body")}, nil
 }
 
-// mustPay is like pay, but an error fails the test.
+// mustPay is like pay, but fails the test if there is an error.
 func mustPay(t testing.TB, s *ledger.Store, of ledger.Hash, ask uint64) transport.Item {
 	t.Helper()
 	item, err := pay(s, of, ask)
@@ -69,7 +69,7 @@ func mustPay(t testing.TB, s *ledger.Store, of ledger.Hash, ask uint64) transpor
 	return item
 }
 
-// pay charges an answer to plan ask, and stores a study state that contains this number.
+// pay charges an answer to plan ask, and stores a study state in which this number appears.
 func pay(s *ledger.Store, of ledger.Hash, ask uint64) (transport.Item, error) {
 	state := fmt.Appendf(nil, "answered %d", ask)
 	return s.Charge(ledger.Change{Study: of, Parts: map[string][]byte{"site": state}}, release(ask), today, says)
@@ -121,7 +121,7 @@ func TestChargeIsKept(t *testing.T) {
 	}
 }
 
-// The accountant's costs are Σμ² for Gaussian releases.
+// For Gaussian releases, the accountant's cost is Σμ².
 func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	s := newStore(t)
 	q, err := s.Quote("ward", promise, gaussian)
@@ -245,7 +245,7 @@ func TestOneProcessAtATime(t *testing.T) {
 
 func TestSettledAnswersAreRemoved(t *testing.T) {
 	s := newStore(t)
-	for ask := uint64(1); ask <= 2; ask++ { // the test settles the second plan and not the first
+	for ask := uint64(1); ask <= 2; ask++ { // the second plan is settled, the first is not
 		for _, of := range []ledger.Hash{study, other} {
 			mustPay(t, s, of, ask)
 		}
@@ -274,7 +274,7 @@ func TestSettledAnswersAreRemoved(t *testing.T) {
 	}
 }
 
-// The state of a study may contain numbers that were computed from records without noise.
+// A study's state may have numbers that were computed from records without noise.
 //
 //abuse:case A17 numbers computed from records are encrypted at rest
 func TestStateIsEncrypted(t *testing.T) {
@@ -310,7 +310,7 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	}
 }
 
-// The file would have a second budget.
+// Otherwise the record file would have a second budget.
 //
 //abuse:case A24 refused under a second name, also after a restart
 func TestFileOfRecordsHasOneBudget(t *testing.T) {

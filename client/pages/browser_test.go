@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/testing/browser"
 )
 
-// The page of the run must be updated without a reload.
+// The page must show the progress of the run without being reloaded.
 func TestDataHolderInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	h := open(t)

@@ -8,27 +8,27 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// barWidth is the width of the bar for the whole budget, in the units of the picture.
+// barWidth is the width of a bar that stands for the whole budget, in the picture's units.
 const barWidth = 600.
 
-// An account is the budget of a data set, with the bars that show the spent part.
+// An account is a data set's budget with bars for the part that was spent.
 type account struct {
 	ledger.Account
 	Spending []spending
-	Used     float64 // width of the bar for all spending, in the unit of barWidth
+	Used     float64 // width of the bar for everything that was spent, on the scale of barWidth
 }
 
-// Guess describes how well an observer can guess under the budget (see [words.Guess]).
+// Guess tells how well an observer can guess under this budget (see [words.Guess]).
 func (a *account) Guess() string {
 	b := a.Budget
 	return words.Guess(b.Protects(), b.Adjacency, a.RightGuess())
 }
 
-// A spending is the part of a data set's budget that one study has spent.
+// A spending is the part of a data set's budget that went to one study.
 type spending struct {
 	ledger.StudySpent
-	Name    string // name of the study, or the first digits of its digest if the client has not joined it
-	Mine    bool   // whether there is a page of the study
+	Name    string // name of the study; if the client has not joined it, the first digits of its digest
+	Mine    bool   // whether the study has a page
 	X, Wide float64
 	Odd     bool
 }

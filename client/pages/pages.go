@@ -1,8 +1,8 @@
-// Package pages shows a data holder the studies of a client in a browser. Every study has a page
-// with the review, forms to approve and to refuse it, the progress of a run, and the result. Other
-// pages show the examination of the records, the report on a study, and the ledger. The examination
-// depends on single records and has no noise, so only the data holder may see the pages. The forms
-// do the same as the commands client approve and client leave.
+// Package pages shows a data holder the studies of a client in a browser. Each study has a page
+// with the review, forms to approve or refuse the study, the progress of the run, and the result.
+// Other pages show the examination of the records, the report on a study, and the ledger. The
+// examination depends on single records and has no noise, so only the data holder may see the
+// pages. The forms do the same as the commands client approve and client leave.
 package pages
 
 import (
@@ -25,11 +25,11 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Config configures [Open]. Approve, Leave and Check carry out the commands of these names. Approve
-// and Leave also write to the audit log.
+// Config configures [Open]. Approve, Leave and Check do the same as the commands of these names.
+// Approve and Leave also write to the audit log.
 type Config struct {
 	Client *client.Client
-	// Members are the studies that the client has joined. A run changes its Member values, so it
+	// Members are the studies that the client has joined. A run changes its Member value, so it
 	// must not use those in this list.
 	Members []*client.Member
 	Policy  func() (*client.Policy, error)
@@ -38,28 +38,28 @@ type Config struct {
 	Check   func(ctx context.Context, m *client.Member) (*words.Examined, error)
 	Program string // name and version of the program
 
-	Address  string // host:port of this machine
+	Address  string // address (host:port) on this machine
 	Origin   string // origin of a proxy in front of the pages, as in [web.Options]
 	LinkFile string
 	Announce func(link string)
 }
 
-// Pages are the pages of a client. The methods can be called concurrently.
+// Pages are a client's pages. The methods may be called concurrently.
 type Pages struct {
 	*web.Site
 	c Config
 
-	// busy is locked while the server processes a form, examines records, or makes a review or a
-	// report. A run begins only when busy is unlocked, so that nothing slows it.
+	// busy is locked while the server processes a form, examines records, or makes a review or
+	// report. Nothing must slow a run, so it begins only once busy is unlocked.
 	busy    sync.Mutex
-	reviews map[string]*client.Review // cached reviews; the key is the state from which a review was made
+	reviews map[string]*client.Review // reviews made so far, keyed by the state from which they were made
 	reports map[ledger.Hash]*page.Report
 
 	mu      sync.Mutex
 	running bool
 	status  client.Status
-	awaited ledger.Hash   // study for which a run waits until the data holder decides; zero for none
-	changed chan struct{} // closed when the next form has been processed
+	awaited ledger.Hash   // study that a run is waiting for the data holder to decide on; zero if none
+	changed chan struct{} // closed when the next form was processed
 }
 
 //go:embed study.html ledger.html
@@ -72,7 +72,7 @@ var templates = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"day":    func(t time.Time) string { return t.Format(time.DateOnly) },
 }).ParseFS(sources, "*.html"))
 
-// Open listens at the address in c. The caller then calls Serve.
+// Open listens on the address in c. The caller must then call Serve.
 func Open(ctx context.Context, c Config) (*Pages, error) {
 	p := &Pages{c: c, reviews: map[string]*client.Review{}, reports: map[ledger.Hash]*page.Report{}, changed: make(chan struct{})}
 	site, err := web.Open(ctx, web.Options{
@@ -95,22 +95,22 @@ func Open(ctx context.Context, c Config) (*Pages, error) {
 	return p, nil
 }
 
-// Show shows the progress of a run.
+// Show shows the progress of a run on the pages.
 func (p *Pages) Show(s client.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status = s
 }
 
-// End tells the pages that the run has ended, so that they allow forms and examinations again.
+// End tells the pages that the run has ended, so that they accept forms and examinations again.
 func (p *Pages) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = false
 }
 
-// Begin must be called before a run begins. It waits for the forms and examinations in progress.
-// From then on the pages refuse them.
+// Begin must be called before a run begins. It waits until no form or examination is in progress.
+// From then on, the pages refuse them.
 func (p *Pages) Begin() {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -119,9 +119,8 @@ func (p *Pages) Begin() {
 	p.running = true
 }
 
-// Decision waits until the data holder has approved a study, and returns the policy of the
-// approval. It returns at once if the study is over, and a [client.Refusal] if the data holder
-// refuses.
+// Decision waits until the data holder has approved a study, and then returns the policy. If the
+// study is over, it returns at once. If the data holder refuses, it returns a [client.Refusal].
 func (p *Pages) Decision(ctx context.Context, m *client.Member) (*client.Policy, error) {
 	for {
 		p.mu.Lock()
@@ -161,7 +160,7 @@ func (p *Pages) exclusively(f func() error) error {
 	return f()
 }
 
-// one returns the study in the path of a request.
+// one returns the study that a request's path identifies.
 func (p *Pages) one(r *http.Request) (*client.Member, error) {
 	n := slices.IndexFunc(p.c.Members, func(m *client.Member) bool { return m.Hash.String() == r.PathValue("study") })
 	if n < 0 {
@@ -170,7 +169,8 @@ func (p *Pages) one(r *http.Request) (*client.Member, error) {
 	return p.c.Members[n], nil
 }
 
-// policy returns the policy, or nil if there is none. Reviews then state that no study is allowed.
+// policy returns the policy, or nil if there is none. In that case, a review says that no study is
+// allowed.
 func (p *Pages) policy() (*client.Policy, error) {
 	policy, err := p.c.Policy()
 	if err != nil && client.CodeOf(err) != client.Declined {
@@ -179,11 +179,11 @@ func (p *Pages) policy() (*client.Policy, error) {
 	return policy, nil
 }
 
-// A row is a study on the first page.
+// A row is one study on the first page.
 type row struct {
 	*client.Member
 	Stands   string
-	Progress *client.Status // nil unless the study runs in this program
+	Progress *client.Status // nil unless the study is running in this program
 }
 
 func (p *Pages) rows() ([]row, error) {
@@ -209,8 +209,8 @@ func (p *Pages) rows() ([]row, error) {
 	return all, nil
 }
 
-// state returns a string that changes whenever the content of a page changes, so that a browser
-// loads it again.
+// state returns a string that changes whenever a page has new content, so that browsers know when
+// to reload it.
 func (p *Pages) state(context.Context) (string, error) {
 	rows, err := p.rows()
 	if err != nil {
@@ -245,7 +245,7 @@ func (p *Pages) document(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Document of " + m.Study.Name, Name: "document", Of: m}, nil
 }
 
-// report shows the report on a study that is over, like the command client report.
+// report shows the report on a study that is over, like the command client report does.
 func (p *Pages) report(r *http.Request) (*web.Page, error) {
 	m, err := p.one(r)
 	if err != nil {
@@ -262,7 +262,7 @@ func (p *Pages) report(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Report on " + m.Study.Name, Name: "body", Of: body}, err
 }
 
-// result returns the section of the report with the result of a study, or "" if it has none.
+// result returns the part of the report that has the study's result, or "" if there is no result.
 func (p *Pages) result(m *client.Member) (template.HTML, error) {
 	report, err := p.reportOn(m)
 	if errors.Is(err, client.ErrNoResult) {
@@ -274,7 +274,7 @@ func (p *Pages) result(m *client.Member) (template.HTML, error) {
 	return report.Result()
 }
 
-// reportOn returns the report on a study, which never changes and is made once.
+// reportOn returns the report on a study. It never changes, so it is made only once.
 func (p *Pages) reportOn(m *client.Member) (*page.Report, error) {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -290,7 +290,7 @@ func (p *Pages) reportOn(m *client.Member) (*page.Report, error) {
 	return report, nil
 }
 
-// check examines the records, like the command client check.
+// check examines the records, like the command client check does.
 func (p *Pages) check(r *http.Request) (*web.Page, error) {
 	m, err := p.one(r)
 	if err != nil {

@@ -39,7 +39,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A holder is a data holder whose client has joined a study, with a browser that is signed in.
+// A holder is a data holder whose client has joined a study. Its browser is signed in.
 type holder struct {
 	http.Client
 	t      *testing.T
@@ -47,19 +47,19 @@ type holder struct {
 	dir    string // state directory
 	study  *coordinator.Study
 	client *client.Client
-	member *client.Member // the Member that runs use and change
+	member *client.Member // the Member that runs use and modify
 	pages  *Pages
-	other  invitation.Invitation // invitation of the other client
-	cut    bool                  // whether the connection to the coordinator breaks before an answer
+	other  invitation.Invitation // the other client's invitation
+	cut    bool                  // whether the connection to the coordinator breaks before an answer is sent
 }
 
-// A cut is a connection that breaks.
+// A cut is a connection that has been broken.
 type cut struct{ client.Link }
 
 func (cut) Approve(context.Context, []byte) error { return errors.New("the connection broke") }
 
-// coordinate starts a coordinator with one study for two clients, whose title contains HTML tags.
-// It returns an invitation for each client.
+// coordinate starts a coordinator that has a study for two clients. The study's title has HTML
+// tags. It returns an invitation for each client.
 func coordinate(t *testing.T) (*coordinator.Study, []invitation.Invitation) {
 	t.Helper()
 	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "hub"), coordinator.Options{})
@@ -164,7 +164,7 @@ func (h *holder) serve() {
 	})
 }
 
-// want checks the status of a response and that its body contains every string in texts.
+// want checks the status code of a response, and that its body has every string in texts.
 func (h *holder) want(a *http.Response, err error, status int, texts ...string) string {
 	h.t.Helper()
 	check(h.t, err)
@@ -200,8 +200,8 @@ func (h *holder) path(of string) string { return "/studies/" + h.study.Digest() 
 
 var hidden = regexp.MustCompile(`name="(token|policy|digest)" (?:value="([^"]*)")`)
 
-// post sends the named form of the study's page, with its hidden fields and the given ones. An
-// empty value removes a field.
+// post submits a form on the study's page, with its hidden fields and the given ones. An empty
+// value removes a field.
 func (h *holder) post(form string, fields map[string]string, status int, texts ...string) {
 	h.t.Helper()
 	values := url.Values{}
@@ -219,8 +219,8 @@ func (h *holder) post(form string, fields map[string]string, status int, texts .
 	h.want(a, err, status, texts...)
 }
 
-// Text from the study and from records must be escaped. The examination is available until a run
-// begins.
+// The pages must escape text that comes from the study or the records. The examination must be
+// available until a run begins.
 func TestReviewAndCheck(t *testing.T) {
 	h := open(t)
 	h.get("/", http.StatusOK, "A &lt;b&gt;plane&lt;/b&gt;", "<strong>not approved</strong>")
@@ -244,8 +244,8 @@ func TestReviewAndCheck(t *testing.T) {
 	}
 }
 
-// An approval contains the digest of the study and the hash of the policy that the page has shown.
-// A run that waits for the approval continues with this policy.
+// An approval must have the digest of the study and the hash of the policy, as shown on the page. A
+// run that was waiting for it must continue with this policy.
 func TestApproval(t *testing.T) {
 	h := open(t)
 	h.get("/ledger", http.StatusOK, "no budget yet")
@@ -302,7 +302,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// The client must have left the study nevertheless: no run may begin.
+// Even so, the client must have left the study, and a run must not begin.
 func TestRefusalThatDoesNotArrive(t *testing.T) {
 	h := open(t)
 	h.cut = true

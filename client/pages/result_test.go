@@ -14,7 +14,7 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// takePart approves the study and takes part in it until its end.
+// takePart approves the study and takes part in it until it ends.
 func (h *holder) takePart(dir string, c *client.Client, m *client.Member) error {
 	policy, err := client.LoadPolicy(dir)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 type reviewed struct {
 	*client.Review
 	Parts    []client.Section
-	Datasets []string // data sets of the policy, if there are several
-	Dataset  string   // data set of the review; empty for the default
-	Policy   string   // hash of the policy; empty if there is none
+	Datasets []string // the policy's data sets, if there are several
+	Dataset  string   // data set that was reviewed; empty for the default
+	Policy   string   // hash of the policy; empty if there is no policy
 	Stands   string
-	Result   template.HTML // result of the study; empty if there is none
+	Result   template.HTML // result of the study; empty if there is no result
 	Open     bool          // whether the data holder can approve or refuse the study
 	Awaited  bool
 }
@@ -57,7 +57,8 @@ func (p *Pages) review(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: m.Study.Name, Name: "study", Of: v}, nil
 }
 
-// reviewOf returns the review of a study. It keeps the last one, which takes a while to make.
+// reviewOf returns the review of a study. It keeps the last review, because making one takes a
+// while.
 func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (*client.Review, error) {
 	sequence, _ := p.c.Client.Store().Head()
 	members, err := p.c.Client.Roster(m, policy)
@@ -79,8 +80,8 @@ func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (
 	return review, nil
 }
 
-// approve works like the command client approve. The form contains the digest of the study and the
-// hash of the policy that the page showed.
+// approve does the same as the command client approve. The form has the digest of the study and the
+// hash of the policy, as shown on the page.
 func (p *Pages) approve(r *http.Request) (next string, err error) {
 	return p.decided(r, func(m *client.Member) error {
 		policy, err := p.c.Policy()
@@ -100,7 +101,7 @@ func (p *Pages) approve(r *http.Request) (next string, err error) {
 	})
 }
 
-// refuse leaves a study for good, as the command client leave does.
+// refuse leaves a study for good, like the command client leave does.
 func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	return p.decided(r, func(m *client.Member) error {
 		if r.PostForm.Get("digest") != m.Hash.String() {
@@ -121,7 +122,7 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	})
 }
 
-// decided calls f with the study of a form, and wakes the calls of Decision.
+// decided calls f with the study that a form belongs to, and wakes calls that wait in Decision.
 func (p *Pages) decided(r *http.Request, f func(m *client.Member) error) (next string, err error) {
 	m, err := p.one(r)
 	if err != nil {
