@@ -20,18 +20,18 @@ func accountedSamples(context.Context, task) (Check, error) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling
 		adjacency accountant.Adjacency
-		with      float64 // mean of the sum if the record is drawn; otherwise 0
-		without   float64 // mean of the sum without the record: the vector of its replacement, or 0
+		with      float64 // mean of the sum when the protected record is drawn; when it is not, the mean is 0
+		without   float64 // the same mean for the neighbouring data set: 0, or the vector of the replacement
 	}{
 		{poisson, accountant.AddRemove, 1, 0},
 		{poisson, accountant.ZeroOut, 1, 0},
 		{poisson, accountant.ReplaceOne, 1, -1},
-		// In a batch of a fixed size, another record takes the place of the protected one if that
-		// is not drawn. In the worst case, all other vectors are its negative.
+		// In a batch of fixed size, another record is drawn whenever the protected one is not. In
+		// the worst case, every other vector is the negative of the protected record's.
 		{fixed, accountant.ReplaceOne, 2, 0},
 		{fixed, accountant.ZeroOut, 1, 0},
-		// In a batch of fixed size, another record takes the place of the absent one. Its vector is
-		// the negative of the protected record's, so the two sums differ by twice the vector.
+		// A batch of fixed size has another record in place of the absent one. If its vector is the
+		// negative of the protected record's, the two sums differ by twice that vector.
 		{fixed, accountant.AddRemove, 2, 0},
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {
@@ -54,8 +54,8 @@ func accountedSamples(context.Context, task) (Check, error) {
 			if err != nil {
 				return Check{}, err
 			}
-			// The mechanism rounds the sd of its noise up to whole lattice steps, by a factor of at
-			// most 1 + 2^-23, which this tolerance covers.
+			// The mechanism rounds the sd of its noise up to whole lattice steps. This tolerance
+			// covers the rounding, which multiplies the sd by at most 1 + 2^-23.
 			if seen := stepDelta(q, c.with, c.without, sigma, epsilon); claimed.Upper < seen*(1-1e-4) {
 				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs reveal %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
 			}
@@ -65,10 +65,10 @@ func accountedSamples(context.Context, task) (Check, error) {
 	return certain(true, "%s", fmt.Sprintf("δ(ε) of a step covers two inputs of known law, %d times", at)), nil
 }
 
-// stepDelta returns the exact δ(ε) of one step with one output: the maximum of P(S) − e^ε·Q(S) over
-// sets S of outputs. P, with the protected record, is N(with, σ²) with probability q and N(0, σ²)
-// otherwise. Q has the mean without instead. P/Q increases with the output, so the best S is where
-// it exceeds e^ε.
+// stepDelta returns the exact δ(ε) of a step that outputs one number: the maximum of P(S) −
+// e^ε·Q(S) over sets S of outputs. With probability q, the output comes from N(with, σ²) under P
+// and from N(without, σ²) under Q. Otherwise it comes from N(0, σ²) under both. P/Q grows with the
+// output, so the best S has all outputs at which P/Q exceeds e^ε.
 func stepDelta(q, with, without, sigma, epsilon float64) float64 {
 	above := func(mean, x float64) float64 { return distuv.Normal{Mu: mean, Sigma: sigma}.Survival(x) }
 	density := func(mean, x float64) float64 { return math.Exp((mean*x - mean*mean/2) / (sigma * sigma)) }

@@ -14,36 +14,36 @@ import (
 type attack struct {
 	claim claim
 
-	// observe simulates one run in world 0 or 1, and returns numbers that the observer sees or
-	// computes. Different runs are independent.
+	// observe simulates one run in world 0 or 1, and returns the numbers that the observer can see
+	// or compute. Runs are independent of each other.
 	observe func(seed uint64, world, run int) ([]float64, error)
 
-	// learn chooses the observer's statistics from the observations of pilot runs in both worlds.
+	// learn derives the observer's statistics from pilot runs in both worlds.
 	learn func(null, other [][]float64) ([]statistic, error)
 }
 
-// A statistic reduces an observation to one number, which is large if world 1 is likely.
+// A statistic turns an observation into one number. The larger it is, the more likely is world 1.
 type statistic struct {
 	name string
 	of   func(seen []float64) float64
 }
 
-// A Profile is the result of an attack on a claimed privacy profile δ(ε).
+// A Profile tells how an attack fared against a claimed privacy profile δ(ε).
 type Profile struct {
-	Runs   int     `json:"runs"` // number of runs in each world, without the pilot runs
+	Runs   int     `json:"runs"` // number of test runs in each world; pilot runs do not count
 	Points []Point `json:"points"`
 
-	// Curve has the best statistic's true-positive rates at several false-positive rates, for a
-	// plot.
+	// Curve is the trade-off curve of the best statistic, for a plot.
 	Curve []Rate `json:"curve"`
-	// Claimed has the claimed bounds on the true-positive rates of Curve.
+	// Claimed has the largest true-positive rates that the claim allows at the false-positive rates
+	// of Curve.
 	Claimed []Rate `json:"claimed"`
 }
 
-// A Point is a test of the claimed δ(ε) at one ε, by one statistic.
+// A Point is the test of the claimed δ(ε) at one ε with one statistic.
 type Point struct {
 	Epsilon float64 `json:"epsilon"`
-	// world that the test recognises by a statistic beyond a threshold, "other" or "null"
+	// the world that the test tries to recognise: "other" or "null"
 	Direction string  `json:"direction"`
 	Statistic string  `json:"statistic"`
 	Claimed   float64 `json:"claimed"`  // claimed upper bound δ(ε)
@@ -60,7 +60,7 @@ type Rate struct {
 	TPR float64 `json:"tpr"`
 }
 
-// run learns statistics from pilot runs, and tests the claim on other runs.
+// run learns statistics from pilot runs, and then tests the claim on further runs.
 func (a attack) run(ctx context.Context, task task) (Check, error) {
 	claimed, err := a.claim()
 	if err != nil {
@@ -93,7 +93,8 @@ func (a attack) run(ctx context.Context, task task) (Check, error) {
 	return profile.verdict(), nil
 }
 
-// play observes n runs in each world, numbered from first.
+// play simulates n runs in each world, beginning with run number first, and returns the
+// observations.
 func (a attack) play(ctx context.Context, seed uint64, first, n int) ([2][][]float64, error) {
 	var worlds [2][][]float64
 	for world := range worlds {
@@ -120,19 +121,19 @@ func scores(s statistic, runs [][]float64) []float64 {
 	return out
 }
 
-// A rule decides whether a run belongs to a world by comparing a statistic with a threshold, which
-// is chosen for a test of the claimed δ(ε) at one ε.
+// A rule guesses the world of a run: it compares a statistic with a threshold, which was chosen to
+// test the claimed δ(ε) at one ε.
 type rule struct {
 	statistic statistic
-	at        int // index in Epsilons of the ε for which the threshold was chosen
-	world     int // the world that the rule recognises: 0 is the null world, 1 the other one
+	at        int // index of this ε in Epsilons
+	world     int // the world that the rule guesses when the threshold is reached: 0 is the null world, 1 the other one
 	threshold float64
 }
 
 // rulesFrom returns a rule for each world and each ε in [Epsilons]. null and other are the values
-// of s in the pilot runs of the two worlds. The threshold of a rule maximises TPR − e^ε·FPR in
-// these runs: the rates at which the rule decides for its world in its own world and in the
-// opposite one.
+// of s in the pilot runs of the two worlds. Each threshold maximises TPR − e^ε·FPR in these runs.
+// TPR is the share of runs in the rule's own world that the rule assigns to it, and FPR is this
+// share in the opposite world.
 func rulesFrom(s statistic, null, other []float64) []rule {
 	var rules []rule
 	for world := range 2 {
@@ -145,7 +146,7 @@ func rulesFrom(s statistic, null, other []float64) []rule {
 		for at, epsilon := range Epsilons {
 			bestGain, threshold := 0.0, math.Inf(1)
 			for i, t := range hits {
-				// A rule decides for its world if the value is at least its threshold.
+				// A rule guesses its world if the value is at least the threshold.
 				j := sort.Search(len(alarms), func(j int) bool { return alarms[j] < t })
 				gain := float64(i+1)/float64(len(hits)) - math.Exp(epsilon)*float64(j)/float64(len(alarms))
 				if gain > bestGain {
@@ -183,9 +184,9 @@ func (r rule) recognises(runs [][]float64) int {
 	return n
 }
 
-// test tests the claimed δ by the rule's decisions in the given runs. Under the claim, TPR −
-// e^ε·FPR is at most δ. The claim is refuted if the lower confidence bound exceeds δ, falsely with
-// probability at most alpha.
+// test compares the claimed δ with the rule's guesses in the given runs. If the claim holds, TPR −
+// e^ε·FPR is at most δ. The claim is refuted if the lower confidence bound exceeds δ. A true claim
+// is refuted with probability at most alpha.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])
@@ -201,8 +202,8 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	return p
 }
 
-// verdict summarises the profile by its worst point, where the lower bound exceeds the claimed δ
-// most or falls short of it least.
+// verdict judges the profile by its worst point: the one where the lower bound exceeds the claimed
+// δ most or, if it exceeds it nowhere, comes closest.
 func (p *Profile) verdict() Check {
 	w := slices.MaxFunc(p.Points, func(a, b Point) int { return cmp.Compare(a.AtLeast-a.Claimed, b.AtLeast-b.Claimed) })
 	return Check{

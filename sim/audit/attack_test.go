@@ -13,8 +13,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// shifted returns an attack on four Gaussian releases with sd 1 whose means in the two worlds
-// differ by actual. The claim is for a difference of claimed, so it is false if actual is larger.
+// shifted returns an attack on four Gaussian releases with sd 1. Their means in the two worlds
+// differ by actual, but the claim assumes a difference of claimed. So the claim is false if actual
+// is larger.
 func shifted(actual, claimed float64) attack {
 	const releases = 4
 	return attack{
@@ -62,7 +63,7 @@ func TestLinearIsOptimal(t *testing.T) {
 	}
 }
 
-// The statistics of mixture and allocation are log likelihood ratios.
+// The statistics that mixture and allocation return must be log likelihood ratios.
 func TestLikelihoodRatios(t *testing.T) {
 	normal := func(x, mean, sd float64) float64 { return math.Exp(-(x-mean)*(x-mean)/(2*sd*sd)) / sd }
 	x := []float64{.3, -1.2, 4, .8}
@@ -89,8 +90,8 @@ func TestLikelihoodRatios(t *testing.T) {
 	}
 }
 
-// The trade-off curve computed from δ(ε) is above the exact curve of a Gaussian release, and near
-// it.
+// The trade-off curve that is computed from δ(ε) must lie above the exact curve of a Gaussian
+// release, and close to it.
 func TestClaimedTradeOff(t *testing.T) {
 	c := newClaim(accountant.Gaussian{Sensitivity: 1, Sigma: 1, Adjacency: accountant.AddRemove})
 	curve, err := c.tradeOff(shownRates)
@@ -103,7 +104,8 @@ func TestClaimedTradeOff(t *testing.T) {
 	}
 }
 
-// Dependent draws and draws with a wrong distribution are detected, and correct draws are accepted.
+// The checks must reject draws that depend on each other or have the wrong distribution, and accept
+// correct draws.
 func TestNoises(t *testing.T) {
 	const alpha = 1e-6
 	for _, c := range []struct {
@@ -177,7 +179,8 @@ func TestNoises(t *testing.T) {
 	}
 }
 
-// The pairs (i, i+step) of firsts are disjoint and within range.
+// For each i that firsts returns, the pair (i, i+step) must be within range, and no two pairs may
+// overlap.
 func TestFirsts(t *testing.T) {
 	for n := range 20 {
 		for step := -n; step <= n; step++ {

@@ -13,23 +13,23 @@ import (
 type Options struct {
 	Seed    uint64
 	Workers int  // number of goroutines; 1 if 0
-	Runs    int  // number of runs of each attack in each world; [DefaultRuns] if 0
+	Runs    int  // number of runs of each attack in each world; 0 means [DefaultRuns]
 	First   bool // stop after the first check that fails
 
-	// Ahead, if not empty, is the Case of the checks that run first. The order affects the results
-	// only if the audit stops at the first finding.
+	// Ahead, if not empty, is the case whose checks run first. The order matters only if the audit
+	// stops at the first finding.
 	Ahead string
 
-	// Progress, if not nil, is called after every check. The calls are not concurrent.
+	// Progress, if not nil, is called after every check, never concurrently.
 	Progress func(done, of int, c Check)
 }
 
-// DefaultRuns is the number of runs of an attack in each world. It is enough to refute noise of
-// half the claimed size in nearly every case, and noise that is a fifth too small in some. The
-// direct checks of the noise find both faults.
+// DefaultRuns is the number of runs of an attack in each world. It is large enough that nearly
+// every attack notices noise of half the claimed size, and that some notice noise that is a fifth
+// too small. The direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// An attack makes one pilot run, to learn its statistics, for every pilotShare other runs.
+// For every pilotShare test runs, an attack makes one pilot run to learn its statistics.
 const pilotShare = 4
 
 // leastPilot is the minimum number of pilot runs.
@@ -38,7 +38,7 @@ const leastPilot = 100
 // A Report is the result of an audit.
 type Report struct {
 	Seed       uint64  `json:"seed"`
-	FalseAlarm float64 `json:"false_alarm"` // probability that an audit of correct code has a finding
+	FalseAlarm float64 `json:"false_alarm"` // probability that an audit of correct code reports a finding
 	Checks     []Check `json:"checks"`
 	Passed     bool    `json:"passed"`
 }
@@ -54,8 +54,8 @@ func (r *Report) Findings() []Check {
 	return findings
 }
 
-// An Auditor runs audits. It computes each claimed privacy profile once, when an audit first needs
-// it.
+// An Auditor runs audits. It computes a claimed privacy profile when an audit first needs it, and
+// keeps it for later audits.
 type Auditor struct{ questions []question }
 
 // New returns an auditor.
@@ -84,8 +84,8 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// answer asks all questions on several goroutines, and returns their checks in the order of the
-// questions. It begins with those about the case o.Ahead.
+// answer asks all questions on several goroutines, beginning with those about the case o.Ahead. It
+// returns the checks in the order of the questions.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
 	var order []int
@@ -134,7 +134,7 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 		})
 	}
 	err := all.Wait()
-	if found { // the audit has stopped at a finding, and later questions may have failed
+	if found { // the audit stopped at a finding, which may have made the remaining questions fail
 		err = nil
 	}
 	return slices.Concat(checks...), err

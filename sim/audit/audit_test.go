@@ -54,8 +54,8 @@ func TestAuditHasNoFindings(t *testing.T) {
 	}
 }
 
-// With Ahead the checks of one case run first, and the report still lists all checks in the usual
-// order.
+// With Ahead, the checks of one case must run first, and the report must still list all checks in
+// the usual order.
 func TestOneCaseComesFirst(t *testing.T) {
 	var ran []string
 	ask := func(about string) question {
@@ -75,7 +75,7 @@ func TestOneCaseComesFirst(t *testing.T) {
 	}
 }
 
-// failures answers questions, and returns descriptions of the checks that fail.
+// failures asks the questions and describes the checks that fail.
 func failures(t *testing.T, each task, questions ...question) (found []string) {
 	t.Helper()
 	for _, q := range questions {

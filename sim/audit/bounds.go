@@ -25,8 +25,8 @@ func binomialLower(hits, n int, alpha float64) float64 {
 // hits in n trials. It is below the true probability with probability at most alpha.
 func binomialUpper(hits, n int, alpha float64) float64 { return 1 - binomialLower(n-hits, n, alpha) }
 
-// bisect returns the smallest p in [0, 1] for which beyond returns true, to the resolution of
-// float64 and never above the exact value. beyond must be false below some p and true above it.
+// bisect returns the smallest p in [0, 1] for which beyond returns true, rounded down to a float64.
+// beyond must be false below some p and true above it.
 func bisect(beyond func(p float64) bool) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -59,7 +59,7 @@ func correlationP(r float64, n int) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Survival(t)
 }
 
-// binomialP returns the two-sided p-value of count occurrences of n independent events of
+// binomialP returns the two-sided p-value of count successes in n independent trials with success
 // probability p.
 func binomialP(count float64, n int, p float64) float64 {
 	switch {
@@ -78,9 +78,9 @@ func binomialP(count float64, n int, p float64) float64 {
 	return twoSided(lower, upper)
 }
 
-// chiSquareP returns the p-value of Pearson's χ² test. It merges neighbouring cells up to an
-// expected count of at least leastExpected. An observation with probability zero yields a p-value
-// of zero.
+// chiSquareP returns the p-value of Pearson's χ² test. It merges neighbouring cells until every
+// cell has an expected count of at least leastExpected. If an observation has probability zero, the
+// p-value is zero.
 func chiSquareP(observed, expected []float64) float64 {
 	type cell struct{ o, e float64 }
 	var cells []cell
@@ -107,14 +107,14 @@ func chiSquareP(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
 }
 
-// leastExpected is the smallest expected count of a cell of chiSquareP. An audit needs correct
-// p-values down to 1e-10, which the χ² distribution gives only for large counts. With 10 in one of
-// three cells, the statistic exceeds the χ² bound for the probability 3e-10 with probability 8e-8,
-// 270 times too often. With 100, it does so twice as often as it should for three cells, and less
-// often for five.
+// leastExpected is the smallest expected count that chiSquareP allows in a cell. An audit needs
+// correct p-values down to 1e-10, and the χ² distribution gives these only for large counts. With
+// 10 expected in one of three cells, the statistic exceeds the χ² bound for the probability 3e-10
+// with probability 8e-8, which is 270 times too often. With 100, it exceeds the bound twice as
+// often as it should with three cells, and less often with five.
 const leastExpected = 100
 
-// uniformP returns the result of chiSquareP for cells of equal probability.
+// uniformP is chiSquareP for cells that are equally likely.
 func uniformP(observed []float64) float64 {
 	n := len(observed)
 	return chiSquareP(observed, slices.Repeat([]float64{floats.Sum(observed) / float64(n)}, n))

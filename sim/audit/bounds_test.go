@@ -19,8 +19,8 @@ func binomialTail(k, n int, p float64) float64 {
 	return s
 }
 
-// binomialLower is defined by this: if a hit has the returned probability, the probability of at
-// least the observed number of hits is alpha.
+// If a hit had the probability that binomialLower returns, the observed number of hits, or more,
+// would have the probability alpha. This defines the bound.
 func TestBinomialBounds(t *testing.T) {
 	for _, c := range []struct {
 		hits, n int
@@ -76,8 +76,8 @@ func TestPValuesAreUniform(t *testing.T) {
 		}
 		for name, p := range map[string]float64{
 			"variance": varianceP(squares, n),
-			// correlationP assumes that the two means are estimated. Here they are known, which
-			// adds a degree of freedom, so the test passes n + 1.
+			// correlationP assumes that the two means are estimated. The test knows them, which
+			// adds a degree of freedom, so it passes n + 1.
 			"correlation": correlationP(sab/math.Sqrt(saa*sbb), n+1),
 			"cells":       uniformP(cells),
 		} {

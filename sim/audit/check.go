@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// FalseAlarm is the largest probability that an audit of correct code reports any finding, in all
-// of its tests together.
+// FalseAlarm is the maximum probability that any test in an audit of correct code reports a
+// finding.
 const FalseAlarm = 1e-6
 
 // A Check is the result of one test of an audit.
@@ -20,13 +20,13 @@ type Check struct {
 	Detail string `json:"detail"` // description of the observation
 
 	// P is the p-value of the check: the probability that correct code gives an observation at
-	// least as unusual in any of the check's tests. It is nil if no chance is involved.
+	// least as unusual in any of the check's tests. It is nil if chance plays no part in the check.
 	P *float64 `json:"p,omitempty"`
 
 	Profile *Profile `json:"profile,omitempty"` // result of an attack; nil if the check is not an attack
 }
 
-// A task has the parameters that all checks of an audit use.
+// A task holds the parameters that all checks of an audit share.
 type task struct {
 	seed uint64
 	runs int // number of runs of an attack in each world
@@ -62,7 +62,7 @@ func (q question) answer(ctx context.Context, t task) ([]Check, error) {
 	return checks, nil
 }
 
-// certain returns a check without a p-value, for a test without chance.
+// certain returns a check without a p-value, for a test in which chance plays no part.
 func certain(passed bool, format string, args ...any) Check {
 	return Check{Passed: passed, Detail: fmt.Sprintf(format, args...)}
 }

@@ -11,12 +11,13 @@ import (
 // Epsilons are the values of ε at which claimed profiles are tested.
 var Epsilons = []float64{0, 0.5, 1, 2}
 
-// drawnEpsilons are values of ε at which claims are computed only to make the curves in plots
-// precise.
+// drawnEpsilons are further values of ε at which claims are computed. They only make the curves in
+// plots more precise.
 var drawnEpsilons = []float64{0.25, 0.75, 1.5, 3, 4, 6}
 
 // A claim is the privacy that the accountant promises against an observer who sees everything in
-// one run of an [attack]: upper bounds on δ at all of claimedEpsilons, computed in the first call.
+// one run of an [attack]. It returns upper bounds on δ at all of claimedEpsilons, and computes them
+// in the first call.
 type claim func() ([]float64, error)
 
 func newClaim(e accountant.Event) claim {
@@ -41,7 +42,7 @@ func newClaim(e accountant.Event) claim {
 func claimedEpsilons() []float64 { return slices.Concat(Epsilons, drawnEpsilons) }
 
 // tradeOff returns an upper bound on the true-positive rate of every attack at each of the given
-// false-positive rates f: the smallest value, over all ε of claimedEpsilons, of
+// false-positive rates f: the minimum, over all ε in claimedEpsilons, of
 //
 //	min(δ(ε) + e^ε·f, 1 − max(0, 1 − δ(ε) − f)/e^ε)
 func (c claim) tradeOff(fprs []float64) ([]Rate, error) {

@@ -19,7 +19,7 @@ type federation struct {
 	name      string
 	adjacency accountant.Adjacency
 	protocol  *pvi.Protocol
-	insider   bool // whether the observer is the last client, which subtracts its own message from the sum
+	insider   bool // whether the observer is the last client, which subtracts its own message from the opened sum
 }
 
 const (
@@ -48,7 +48,7 @@ func newFederation(factors, coordinates string, adjacency accountant.Adjacency) 
 	return &federation{fmt.Sprintf("clients, %s factors, %s", factors, adjacency), adjacency, p, false}, err
 }
 
-// insiders is the number of clients of a study with a client as the observer.
+// insiders is the number of clients in a study that one of its own clients observes.
 const insiders = 3
 
 // newInsider returns a federation in which one of the clients is the observer. colluders, 0 or 1,
@@ -59,7 +59,7 @@ func newInsider(colluders int) (*federation, error) {
 	return &federation{fmt.Sprintf("one of %d clients, colluders = %d", insiders, colluders), accountant.ZeroOut, p, true}, err
 }
 
-// claim returns the event that costs as much as all opened sums against the observer of f.
+// claim returns an event that costs as much as all opened sums together, against the observer of f.
 func (f *federation) claim() accountant.Event {
 	view := method.Outsider
 	if f.insider {
@@ -71,20 +71,21 @@ func (f *federation) claim() accountant.Event {
 	return f.claimFor(view)
 }
 
-// claimFor returns the event that costs as much as all opened sums against the named observer.
+// claimFor returns an event that costs as much as all opened sums together, against the given
+// observer.
 func (f *federation) claimFor(view string) accountant.Event {
 	for _, v := range f.protocol.Views() {
 		if v.Name == view {
 			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: f.protocol.Releases()}
 		}
 	}
-	// unreachable, because every study of clients has the views that callers name
+	// unreachable, because callers name only views that every study of clients has
 	panic("audit: a study of clients has no view " + view)
 }
 
-// attack returns an attack on the first client, which always proposes the same factor. Its change
-// exceeds the clip in the other world. In the null world it has the opposite sign under
-// replace-one, and is zero under other adjacencies.
+// attack returns an attack on the first client, which proposes the same factor in every round. In
+// the other world, the proposed change exceeds the clip. In the null world, it has the opposite
+// sign under replace-one, and is zero under other adjacencies.
 func (f *federation) attack() (attack, error) {
 	noise := f.protocol.Method().Noise()
 	worlds := [2]float64{0, 1e3 * noise.Clip}
@@ -103,8 +104,8 @@ func (f *federation) attack() (attack, error) {
 	}), nil
 }
 
-// messages returns the noise in the messages of clients that propose no change. If the program is
-// correct, the messages contain only noise.
+// messages returns the messages of clients that propose no change. If the program is correct, they
+// contain only noise.
 func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	// claimed is the accounted standard deviation of one noise share in lattice steps.
@@ -118,8 +119,8 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 	})
 }
 
-// play returns the federation before its first round, with first as the solver of the first client
-// and, if not nil, others as the solver of all other clients.
+// play returns the federation before its first round. The first client uses the solver first. If
+// others is not nil, all other clients use it.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
 	records := make([]*shard.Records, len(f.protocol.Roster()))
 	for m := range records {

@@ -10,9 +10,9 @@ import (
 )
 
 // A colluding is a test case with secure sums. The observer controls the coordinator and the last
-// of three clients, whose vector it subtracts from the opened sum. The claim is the cost that a
-// client's ledger charges for this observer. To save signatures, one secure sum adds up the answers
-// of many runs.
+// of three clients, and subtracts that client's vector from the opened sum. The claim is the cost
+// that a client's ledger charges for this observer. To save signatures, many runs share one secure
+// sum.
 type colluding struct {
 	*federation
 
@@ -22,8 +22,8 @@ type colluding struct {
 	opened [][]float64 // observations of the runs of the last batch
 }
 
-// A batch is a group of batchRuns runs in one world whose answers are added up in one secure sum.
-// number counts the batches with the same seed and world.
+// A batch is a group of batchRuns runs in one world that share one secure sum. number distinguishes
+// the batches with the same seed and world.
 type batch struct {
 	seed          uint64
 	world, number int
@@ -31,7 +31,7 @@ type batch struct {
 
 const (
 	colludingRounds = 4
-	colludingRuns   = 4 // The runs are fast, so there are this many for each run of other attacks.
+	colludingRuns   = 4 // These runs are fast, so there are this many for each run of other attacks.
 	batchRuns       = 60
 )
 
@@ -43,8 +43,8 @@ func newColluding() (*colluding, error) {
 	return &colluding{federation: &federation{name, accountant.ZeroOut, p, true}}, err
 }
 
-// profile attacks the first client, whose factor changes by far more than the clip in one world,
-// and not at all in the other.
+// profile attacks the first client. In one world its factor changes by far more than the clip, and
+// in the other it does not change.
 func (c *colluding) profile(ctx context.Context, t task) (Check, error) {
 	t.runs *= colludingRuns
 	a := attack{claim: newClaim(c.claim()), learn: linearOnly, observe: func(seed uint64, world, run int) ([]float64, error) {

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A combination is a choice of options for a test study: a likelihood, a kind of release, and
-// options that the study language allows with them. The audit compares a client's behaviour for two
-// neighbouring files in this study (see outcome).
+// A combination is a choice of options for a test study: a likelihood, a kind of release, and other
+// options that the study language allows with them. The audit compares how a client behaves with
+// two neighbouring files in this study (see outcome).
 type combination struct {
 	family    study.Family
 	mode      mode
@@ -32,10 +32,11 @@ type mode struct {
 	inference string
 	others    string // further tables and keys
 	// whether messages for neighbouring files may differ by more than the accounted sensitivity,
-	// because they come from several releases or follow a scale phase
+	// because several releases contribute to them or a scale phase comes first
 	derived   bool
-	allocated bool // whether the cost of the sampling has no known bound under replace-one adjacency
-	// whether a client's saved state depends on the rows of its file, and does not fit another file
+	allocated bool // whether no bound is known for the cost of the sampling under replace-one adjacency
+	// whether a client's saved state depends on the rows of its file, and so is useless with
+	// another file
 	keepsRows bool
 }
 
@@ -65,8 +66,8 @@ var outcomeModes = []mode{
 	{name: "a scale and clients", unit: study.Client, inference: `solver = "natural-gradient"`, others: privateScale, derived: true},
 }
 
-// privateScale adds a private scale phase to a study document. Its line standardise replaces the
-// one that takes the scale from the bounds.
+// privateScale adds a private scale phase to a study document. Its standardise line replaces the
+// one with which the bounds determine the scale.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
 
 // heldOut adds a round to a study document in which held-out records are scored.
@@ -74,7 +75,8 @@ const heldOut = "[compare]\nheld_out = 0.5\nclip = [-6, 3]"
 
 var outcomeFamilies = append(study.Families(), study.ByProgram)
 
-// notNumbers lists texts for a missing number, which the test studies declare as missing values.
+// notNumbers lists strings that stand for a missing number. The test studies declare all of them as
+// missing values.
 var notNumbers = []string{"NaN", "nan", "NAN", "+NaN", "-nan", "null", "#N/A", "."}
 
 // longLevel is the longest level that the tests declare.
@@ -143,8 +145,8 @@ func (c combination) source() string {
 	return b.String()
 }
 
-// lastOfEach keeps the last line for each key (the first word), in the order in which the keys
-// first occur.
+// lastOfEach keeps, for each key (the first word of a line), only the last line. The keys stay in
+// the order in which they first occur.
 func lastOfEach(lines []string) (kept []string) {
 	at := map[string]int{}
 	for _, line := range lines {
@@ -200,8 +202,8 @@ func (c combination) study() (*study.Study, error) {
 	return study.Parse("outcomes.toml", []byte(c.source()))
 }
 
-// corners returns rows on which a faulty program might behave differently: numbers at the ends of
-// the declared bounds, infinite, huge and tiny numbers, each text in notNumbers, a long and an
+// corners returns rows that a faulty program might treat differently: numbers at the ends of the
+// declared bounds, infinite, huge and tiny numbers, each text in notNumbers, a long and an
 // undeclared level, and missing values.
 func (c combination) corners() []string {
 	highest := "1"
@@ -230,13 +232,13 @@ var rowsOfAll = []string{"0.5,a,1", "-0.25,b,0", "0.1,a,1", "-0.9,b,0", "0.3,a,0
 
 func file(rows ...string) string { return "x,g,y\n" + strings.Join(rows, "\n") + "\n" }
 
-// shared returns the file of the other clients.
+// shared returns the file that all other clients have.
 func (c combination) shared() string { return file(rowsOfAll...) }
 
-// neighbours returns two neighbouring files, without and with the given rows. Under replace-one the
-// rows take the place of others, and if the privacy unit is the client, of all rows but one. If
-// records are divided into parts, the rows come last, because earlier rows would shift the random
-// draws for the others.
+// neighbours returns two neighbouring files, without and with the given rows. Under replace-one,
+// the rows replace others: all but one if the privacy unit is the client. If records are divided
+// into parts, the rows come last, because earlier rows would change the random draws for later
+// ones.
 func (c combination) neighbours(rows ...string) [2]string {
 	with := file(slices.Concat(rows, rowsOfAll)...)
 	switch {
@@ -267,17 +269,18 @@ func (m mode) adjacencies() []accountant.Adjacency {
 	return []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}
 }
 
-// mostFamilies is the largest number of families of likelihoods in the sample for each mode.
+// mostFamilies is the maximum number of likelihood families that the sample has for one mode.
 const mostFamilies = 3
 
-// sample returns the combinations of an audit and the short tests, computed once. Every mode
-// occurs, most with several families, and every family with several modes. The other options vary.
+// sample returns the combinations that an audit and the short tests use. It computes them once.
+// Every mode occurs, mostly with several families, and every family occurs with several modes. The
+// other options vary.
 var sample = sync.OnceValue(func() (all []combination) {
 	turn := 0
 	for at, m := range outcomeModes {
 		most := mostFamilies
 		if m.scores() {
-			most = 1 // the noise of scores takes long to compute
+			most = 1 // computing the noise of scores takes long
 		}
 		from := at * mostFamilies % len(outcomeFamilies)
 		for _, family := range slices.Concat(outcomeFamilies[from:], outcomeFamilies[:from]) {
@@ -293,7 +296,7 @@ var sample = sync.OnceValue(func() (all []combination) {
 })
 
 // with returns a combination of the mode and the family that the study language accepts, or false
-// if there is none. turn determines the first values of the other options to try.
+// if there is none. turn determines which values of the other options are tried first.
 func (m mode) with(family study.Family, turn int) (combination, bool) {
 	var options []combination
 	adjacencies := m.adjacencies()

@@ -14,8 +14,8 @@ var shownRates = func() []float64 {
 	return append(rates, 0.65, 0.8, 0.9, 0.97)
 }()
 
-// best returns the trade-off curve of the statistic with the largest area below it. It is only for
-// plots: a test must not choose its statistic by the runs on which it tests the claim.
+// best returns the trade-off curve of the statistic with the largest area under its curve. This is
+// only for plots: a test must not choose its statistic by the runs on which it tests the claim.
 func best(statistics []statistic, worlds [2][][]float64) []Rate {
 	var chosen []Rate
 	area := -1.0

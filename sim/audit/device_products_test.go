@@ -13,9 +13,9 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// A substitute is a device that replaces the gradients of a network by chosen vectors before the
-// clip. The audit then tests the clip, the product of matrices, the noise and the release. tamper
-// and clips can add faults.
+// A substitute is a device that replaces the gradients of a network by vectors of the test's
+// choice, just before they are clipped. The audit then tests the clipping, the matrix products, the
+// noise and the release. The fields tamper and clips can add faults.
 type substitute struct {
 	*emulator.Device
 	vector func(v []float64, record uint32)
@@ -32,14 +32,14 @@ const (
 	headOut      = 17
 	headCurrent  = 32
 	headWords    = 34
-	together     = 2  // smaller than some batches
-	mostInBatch  = 13 // largest batch; this many 32-bit numbers and the length fill whole 64-bit words
+	together     = 2  // some batches have more records
+	mostInBatch  = 13 // largest batch; that many 32-bit numbers, together with their length, fill whole 64-bit words
 	productSlots = 2 * 8 * 4
 )
 
-// slots states how each element of a test vector passes through the network: slot is the index of
-// the weight whose gradient contains the element, and layer and column locate the derivative that
-// the test replaces by it.
+// slots tells how each element of a test vector enters the network. The gradient of weight number
+// slot contains the element. layer and column locate the derivative that the test overwrites with
+// it.
 var slots = [descentDim]struct{ slot, layer, column int }{{16, 1, 0}, {17, 1, 1}, {0, 0, 0}, {32, 2, 0}}
 
 func (s *substitute) Write(memory uint64, words []uint64) error {
@@ -148,7 +148,7 @@ func (m deviceProducts) play(released [][]float64, streams *dpmech.Streams, vect
 func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, runs int) []string {
 	t.Helper()
 	d = d.onProducts(device)
-	const alpha = 1e-7 // because the test makes four checks in three cases and with five faults
+	const alpha = 1e-7 // small, because the test makes four checks in three cases and with five faults
 	return failures(t, task{seed, runs, alpha}, aboutNoise(d.name, d.quiet), lazily(d.name, d.attack))
 }
 
@@ -158,7 +158,7 @@ var productCases = []descent{
 	{"a device, products, poisson by the network, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 1, 0.5, accountant.ReplaceOne, 0, nil},
 }
 
-// The emulator would take a minute, so this runs in make test-cuda and not in make test.
+// The emulator would take a minute, so only make test-cuda runs this test.
 func TestAuditOfProductsOnACard(t *testing.T) {
 	for i, d := range productCases {
 		for _, finding := range d.auditProducts(t, &substitute{Device: new(emulator.Device), clips: true}, uint64(i+1), 200) {
@@ -167,10 +167,10 @@ func TestAuditOfProductsOnACard(t *testing.T) {
 	}
 }
 
-// The audit must find each way in which a device deviates from its plan.
+// The audit must find every way in which a device can depart from its plan.
 func TestAuditFindsTamperingCard(t *testing.T) {
 	full, poisson := productCases[1], productCases[2]
-	var key []uint64 // noise key of the first plan
+	var key []uint64 // key of the noise in the first plan
 	for name, device := range map[string]*substitute{
 		"no clipping":             {of: full},
 		"a wide clip":             {of: full, clips: true, tamper: func(plan []uint64) { plan[lengthWord-1] = math.Float64bits(100) }},

@@ -16,7 +16,7 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// deviceCases are cases whose batches a device draws itself or receives as lists.
+// deviceCases are cases in which a device draws the batches itself or gets them as lists.
 var deviceCases = []descent{
 	{"a device, poisson, add-remove", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, nil},
 	{"a device, poisson, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, nil},
@@ -24,7 +24,7 @@ var deviceCases = []descent{
 	{"a device, without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 1, nil},
 }
 
-// A tamperer is a device whose plans are altered before they arrive.
+// A tamperer is a device that alters each plan before it stores it.
 type tamperer struct {
 	*emulator.Device
 	of     *dpmech.SampledSum
@@ -54,8 +54,8 @@ func (t *tamperer) Write(memory uint64, words []uint64) error {
 	return t.Device.Write(memory, words)
 }
 
-// deviceSteps is a mechanism that computes its steps on a device. In its linear model the gradient
-// of a record equals its row: every outcome is 1, and q hardly moves, so that the predictor stays 0
+// deviceSteps is a mechanism that computes its steps on a device. In its linear model, the gradient
+// of a record equals its row, because every outcome is 1 and q hardly moves: the predictor stays 0
 // and the slope stays 1.
 type deviceSteps struct {
 	*dpmech.SampledSum
@@ -165,7 +165,7 @@ func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uin
 func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) []string {
 	t.Helper()
 	d = d.on(device)
-	const alpha = 1e-7 // because the test makes eight checks in four cases and with four faults
+	const alpha = 1e-7 // small, because the test makes eight checks in four cases and with four faults
 	frequencies := func(ctx context.Context, t task) (Check, error) {
 		next, err := d.deviceBatches(device, seed)
 		if err != nil {
@@ -186,7 +186,7 @@ func TestAuditOfTheDevice(t *testing.T) {
 
 func TestAuditFindsTamperingDevice(t *testing.T) {
 	d := deviceCases[0]
-	var key []uint64 // noise key of the first plan
+	var key []uint64 // key of the noise in the first plan
 	for name, tamper := range map[string]func(t *tamperer, plan []uint64){
 		"no clipping":             func(_ *tamperer, plan []uint64) { plan[lengthWord] = math.Float64bits(math.Inf(1)) },
 		"a record in every batch": func(_ *tamperer, plan []uint64) { plan[kindWord] = 0 },

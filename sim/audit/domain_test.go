@@ -17,9 +17,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// No record of the declared domain may make a computation panic, and every plan must get an answer
+// No record in the declared domain may make a computation panic, and every plan must get an answer
 // that can be added up. If FEDPVI_LONG is set, the test plays all combinations with a million
-// records each, and otherwise a sample with a few records.
+// records each. Otherwise it plays a sample with a few records.
 func TestRecordsOfTheWholeDomain(t *testing.T) {
 	const file = 5000
 	many := os.Getenv("FEDPVI_LONG") != ""
@@ -61,7 +61,7 @@ func TestRecordsOfTheWholeDomain(t *testing.T) {
 // the number of this client's records times the number of its answers.
 func (c combination) answers(rows int, seed uint64) (int, error) {
 	if c.mode.keepsRows && !c.mode.scores() {
-		c.mode.inference += "\nsolver = \"svi\"\nsteps = 3" // with one solver only, because other modes test the other solvers
+		c.mode.inference += "\nsolver = \"svi\"\nsteps = 3" // one solver is enough here, because other modes test the others
 	}
 	st, err := study.Parse("domain.toml", []byte(c.source()), set("federation.max_records", rows))
 	if err != nil {
@@ -96,7 +96,7 @@ func (c combination) answers(rows int, seed uint64) (int, error) {
 	return answerAll(server, sites, files[0].Len(), seed)
 }
 
-// answerAll makes all sites answer all plans. It returns the number of the first site's answers,
+// answerAll makes every site answer every plan. It returns the number of answers of the first site,
 // multiplied by records.
 func answerAll(server *session.Server, sites []*session.Site, records int, seed uint64) (done int, err error) {
 	tell := func(e session.Entry) (err error) {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// gateDim is the number of elements of the test vectors. It is even, because in some vectors one
-// half is zero.
+// gateDim is the number of elements of a test vector. It is even, so that one half of a vector can
+// be zero.
 const gateDim = 6
 
 // gateClip is the clip of the sums in the tests of the gate.

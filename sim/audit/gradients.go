@@ -12,9 +12,9 @@ import (
 	"fedpvi/sim"
 )
 
-// gradientStudy has one client that takes private gradient steps of constant size without momentum.
-// The change of the mean of q is then proportional to the sum of the releases, apart from the
-// gradient of the prior.
+// gradientStudy has one client, which takes private gradient steps of constant size without
+// momentum. Apart from the gradient of the prior, the mean of q then moves in proportion to the sum
+// of the releases.
 const gradientStudy = binaryColumns + `family = "logistic"` + binaryModel + `[inference]
 rounds = 2
 damping = 1.0
@@ -33,8 +33,9 @@ max_records = 100
 nominal_records = 20
 `
 
-// A gradients is a test case with one client that takes private gradient steps. It has the
-// protected record in the other world of the [attack], and records with zero gradients in both.
+// A gradients is a test case with one client that takes private gradient steps. Its records have
+// zero gradients, except for the protected record, which the client has only in the other world of
+// the [attack].
 type gradients struct {
 	mode      string // kind of gradients
 	draws     int
@@ -58,8 +59,8 @@ func (g gradients) name() string {
 	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
-// gradientCases are the cases for attacks. In each world at most one record has a gradient other
-// than zero: the protected record or its replacement.
+// gradientCases are the cases for attacks. In each world, at most one record has a nonzero
+// gradient: the protected record or its replacement.
 var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, false},
 	{"joint", 1, 1, 3, accountant.ReplaceOne, false},
@@ -80,7 +81,7 @@ func (g gradients) protocol(more ...study.Override) (*pvi.Protocol, error) {
 		set("inference.gradients", g.mode), set("inference.draws", g.draws), set("inference.sampling_rate", g.rate))...)
 }
 
-// attack returns an attack whose observer reads all releases of the client and guesses whether the
+// attack returns an attack whose observer reads all releases of the client. It guesses whether the
 // protected record is present or, under replace-one, which of two records is.
 func (g gradients) attack() (attack, error) {
 	protocol, err := g.protocol()
@@ -97,16 +98,16 @@ func (g gradients) attack() (attack, error) {
 	return playAttack(g.name(), event, begin, seeSum), nil
 }
 
-// quietCases are cases for tests of the noise. In the null world all gradients are zero, so a step
-// of q is a public part plus the noise.
+// quietCases are cases for tests of the noise. In the null world all gradients are zero, so that q
+// moves only by a public part and the noise.
 var quietCases = []gradients{
 	{"aligned", 1, 1, 2, accountant.AddRemove, false},
 	{"joint", 1, 0.4, 2, accountant.AddRemove, false},
 	{"preconditioned", 2, 1, 1, accountant.AddRemove, false},
 }
 
-// quiet returns the noise of the client's steps in the null world, with one step in each round: the
-// change of q in the round minus the change due to the prior.
+// quiet returns the noise of the client's steps in the null world, with one step per round: the
+// change of q in a round, minus the part of it that is due to the prior.
 func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 60
 	protocol, err := g.protocol(set("inference.rounds", 10), set("inference.steps", 1))

@@ -8,10 +8,10 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// One of three clients attacks another, by subtracting its own message from the opened sums. The
-// cost for an outsider is too low for this attack, and the cost for one other participant covers
-// it. With colluders = 1, the default of new studies, the cost for one other participant is the
-// target of the study, and each share of noise is larger by √1.5.
+// One of three clients attacks another by subtracting its own message from the opened sums. The
+// cost for an outsider is too low for this attack, but the cost for one other participant must
+// cover it. With colluders = 1, the default of new studies, the privacy target applies to one other
+// participant, and every noise share is larger by √1.5.
 func TestAnotherParticipantIsAnObserver(t *testing.T) {
 	for _, c := range []struct {
 		colluders int

@@ -8,12 +8,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noises holds the noise of many releases, divided by the claimed standard deviation, by run,
-// release within the run, sender and coordinate.
+// noises holds the noise of many releases, divided by the claimed standard deviation. The indices
+// are the run, the release within the run, the sender and the coordinate.
 type noises [][][][]float64
 
-// variances tests the claimed variance of the noise, in a trial for each sender, each coordinate
-// and each number of a release within its run, and in one for the sums over all senders.
+// variances tests the claimed variance of the noise. There is a trial for each sender, for each
+// coordinate and for each position of a release within its run, and one for the sums over all
+// senders.
 func (z noises) variances() []trial {
 	groups := map[string]*squares{}
 	var order []string
@@ -84,9 +85,10 @@ func (z noises) shapes() []trial {
 }
 
 // correlations tests whether draws of noise are independent. It compares draws of different
-// releases, senders and coordinates of a run, at every distance, and draws of runs that are one or
-// two apart. It also compares draws that differ in two of these, because a faulty program might
-// reuse the noise of another sender's release. Each draw is in at most one pair of a trial.
+// releases, senders and coordinates within a run, at every distance, and draws of runs that are one
+// or two apart. It also compares draws that differ in two of these respects, because a faulty
+// program might reuse the noise of another sender's release. Within a trial, each draw belongs to
+// at most one pair.
 func (z noises) correlations() []trial {
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
 	var trials []trial
@@ -119,10 +121,10 @@ func (z noises) correlations() []trial {
 	return trials
 }
 
-// A pairing defines pairs of draws whose correlation is tested.
+// A pairing defines the pairs of draws whose correlation is tested.
 type pairing struct {
 	name string
-	step [4]int // difference of the two indices in noises: run, release, sender, coordinate
+	step [4]int // differences between the two draws' indices in noises: run, release, sender, coordinate
 }
 
 func pairings(releases, senders, dim int) []pairing {
@@ -148,8 +150,8 @@ func pairings(releases, senders, dim int) []pairing {
 	return all
 }
 
-// firsts chooses disjoint pairs (i, i+step) of indices in 0..n-1, and returns each i. If step is 0,
-// it returns all indices.
+// firsts chooses disjoint pairs (i, i+step) of indices in 0..n-1, and returns the first index of
+// each pair. If step is 0, it returns all indices.
 func firsts(n, step int) (all []int) {
 	apart, first := max(step, -step), max(-step, 0)
 	for i := range n - apart {

@@ -14,7 +14,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A noisy is a family of noise whose sums are tested.
+// A noisy is a noise family whose sums the audit tests.
 type noisy dpmech.Family
 
 func (f noisy) name() string { return "sums with " + f.Name + " noise" }
@@ -38,12 +38,12 @@ func (f noisy) questions() []question {
 	return all
 }
 
-// cells approximates the distribution of noise by the probabilities of intervals of equal width.
-// The one that begins at zero is in the middle of the slice.
+// cells approximates a noise distribution by the probabilities of intervals of equal width. The
+// interval that begins at zero is in the middle of the slice.
 type cells []float64
 
-// cellsOf returns the probabilities of n cells for one sample of the law, as if all integers in a
-// cell had the probability of its midpoint.
+// cellsOf returns the probabilities of n cells for one sample from the law, as if all integers in a
+// cell were as likely as its midpoint.
 func cellsOf(law dpmech.Law, width float64, n int) cells {
 	p := make(cells, n)
 	for i := range p {
@@ -52,8 +52,8 @@ func cellsOf(law dpmech.Law, width float64, n int) cells {
 	return p
 }
 
-// shared returns the distribution of the sum of shares independent samples, whose range the cells
-// must cover.
+// shared returns the distribution of the sum of shares independent samples. The cells must cover
+// the range of the sum.
 func (p cells) shared(shares int) cells {
 	fft := fourier.NewFFT(len(p))
 	c := fft.Coefficients(nil, p)
@@ -69,14 +69,14 @@ func (p cells) shared(shares int) cells {
 	return sum
 }
 
-// moved returns the distribution of a sample plus the width of distance cells. Probabilities beyond
-// the end of the slice come back at its beginning.
+// moved returns the distribution of a sample that is shifted by distance cells. Probabilities that
+// leave the slice at its end come back at its beginning.
 func (p cells) moved(distance int) cells {
 	at := len(p) - distance
 	return slices.Concat(p[at:], p[:at])
 }
 
-// excess computes the exact δ(ε) of two outputs with one or two independent elements, with the
+// excess computes the exact δ(ε) of two outputs. Each has one or two independent elements, with the
 // distribution p in the first output and q in the second. Let P(x) and Q(x) be the probabilities of
 // a vector x of cells in the two outputs. excess returns the sum over all x of max(0, weight·P(x) −
 // odds·Q(x)), which is δ(ε) for weight 1 and odds e^ε.
@@ -92,8 +92,8 @@ func (p cells) excess(q cells, elements int, weight, odds float64) (sum float64)
 }
 
 // accounted tests the accountant's cost of a release for every adjacency and several settings. The
-// accounted δ(ε) must be at least the exact δ(ε) of two inputs that differ as much as the adjacency
-// allows, in one element or equally in two.
+// accounted δ(ε) must be at least the exact δ(ε) of two inputs that are as far apart as the
+// adjacency allows, in one element or equally in two.
 func (f noisy) accounted(context.Context, task) (Check, error) {
 	at := 0
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
@@ -117,8 +117,8 @@ func (f noisy) accounted(context.Context, task) (Check, error) {
 	return certain(true, "δ(ε) covers two inputs of a release, with %d settings: for every adjacency, for one share and for three, for records and for sums of many records", at), nil
 }
 
-// undercharged describes an ε at which the accounted δ(ε) of a release with the settings cfg is
-// below the exact one, or returns "".
+// undercharged looks for an ε at which the accounted δ(ε) of a release with the settings cfg is
+// below the exact one. It describes it, or returns "" if there is none.
 func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 	m, err := dpmech.NewSum(cfg, dpmech.Family(f))
 	if err != nil {
@@ -140,17 +140,18 @@ func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 		}
 		odds := math.Exp(epsilon)
 		seen := max(p.excess(q, m.Dim(), 1, odds), q.excess(p, m.Dim(), 1, odds))
-		if !(claimed.Upper >= seen*(1-1e-5)-1e-12) { // the tolerance is larger than the error due to the cells
+		if !(claimed.Upper >= seen*(1-1e-5)-1e-12) { // the cells cause a smaller error than this tolerance
 			return fmt.Sprintf("δ(%g) = %.5g is accounted, two inputs reveal %.5g", epsilon, claimed.Upper, seen), nil
 		}
 	}
 	return "", nil
 }
 
-// inputs returns the distributions of one element of a release for two inputs. They differ by
-// factor times the clip in the L2 norm, equally in all elements of m, one or two.
+// inputs returns the distributions of one released element for two inputs. The L2 distance between
+// the inputs is factor times the clip. It is spread equally over the elements of m, of which there
+// are one or two.
 func inputs(m *dpmech.Sum, factor int) (p, q cells) {
-	distance, n := 512, 1<<15 // distance is the difference of one element, in cells
+	distance, n := 512, 1<<15 // distance is how far one element moves, in cells
 	if m.Dim() == 2 {
 		distance, n = 32, 1<<11
 	}
@@ -159,8 +160,8 @@ func inputs(m *dpmech.Sum, factor int) (p, q cells) {
 	return p, p.moved(factor * distance)
 }
 
-// quiet returns the noise of releases whose true value is zero, converted to standard normal
-// variates (see [normalScore]) for the tests of Gaussian noise.
+// quiet returns the noise of releases whose true value is zero. It converts the noise to standard
+// normal variates (see [normalScore]) for the tests of Gaussian noise.
 func (f noisy) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs, releases = 200, 4
 	m, err := f.sum(accountant.AddRemove)

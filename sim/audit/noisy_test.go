@@ -9,13 +9,13 @@ import (
 	"fedpvi/internal/testing/geometric"
 )
 
-// The checks of sums accept correct noise that is not Gaussian, and find noise that is too small
-// and a cost that is too low.
+// The checks must accept correct noise even if it is not Gaussian, and detect noise that is too
+// small and a cost that is too low.
 func TestOtherNoise(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		divisor int64
-		charged float64 // accounted part of the sensitivity
+		charged float64 // factor by which the accounted sensitivity is multiplied
 		finding string
 	}{
 		{"as it is", 1, 1, ""},

@@ -24,18 +24,18 @@ import (
 )
 
 // An outcome holds everything that others may see when a client reads its file and answers a plan,
-// except the released numbers. It must not depend on a single record. The size of the state, which
-// others never see, is not included.
+// except for the released numbers. No single record may affect it. It leaves out the size of the
+// state, which others never see.
 type outcome struct {
-	read     string // error of reading the file
+	read     string // error from reading the file
 	answered bool
 	failure  string
-	size     int // bytes of the release
+	size     int // size of the release in bytes
 	spent    session.Spent
 	logged   string
 }
 
-// differs describes the first difference between two outcomes, or returns "".
+// differs describes the first difference between two outcomes, or returns "" if they are equal.
 func (o outcome) differs(from outcome) string {
 	switch {
 	case o.read != from.read:
@@ -52,10 +52,10 @@ func (o outcome) differs(from outcome) string {
 	return ""
 }
 
-// logging makes audits that read the log of the whole program run one at a time.
+// logging lets only one audit at a time read the log of the whole program.
 var logging sync.Mutex
 
-// listen calls f, and returns the lines that the program logs meanwhile, without times.
+// listen calls f and returns the lines that the program logs during the call, without times.
 func listen(f func()) string {
 	logging.Lock()
 	defer logging.Unlock()
@@ -72,9 +72,9 @@ func listen(f func()) string {
 	return b.String()
 }
 
-// compare simulates a study in which the first client answers every plan twice from the same state
-// and with the same noise, with and without the given rows in its file. It describes the first
-// difference that others could see, or returns "".
+// compare simulates a study in which the first client answers every plan twice, from the same state
+// and with the same noise: with and without the given rows in its file. It describes the first
+// difference that others could see, or returns "" if there is none.
 func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
 	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
 	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {
@@ -110,8 +110,9 @@ type play struct {
 	roster  []pvi.ClientID
 	records [2]*shard.Records
 	seed    uint64
-	// sensitivity returns an upper bound on the distance between the numbers of the two answers to
-	// a round, or 0 if there is none because the numbers do not come from one mechanism.
+	// sensitivity returns an upper bound on the distance between the released numbers of the two
+	// answers in a round. It returns 0 if there is no bound, because the numbers come from several
+	// mechanisms.
 	sensitivity func(round int) float64
 	once        bool // whether to compare answers to the first plan only, because later states depend on the file
 
@@ -123,8 +124,8 @@ type play struct {
 	found string
 }
 
-// run simulates the study until it ends or a difference is found, which it describes. others is the
-// file of the second client.
+// run simulates the study until it ends or others could see a difference, which run describes.
+// others is the file of the second client.
 func (p *play) run(others string) (string, error) {
 	second, err := read(p.study, others)
 	if err != nil {
@@ -175,7 +176,7 @@ func (p *play) run(others string) (string, error) {
 	return "", nil
 }
 
-// tell applies an entry of the transcript at all sites.
+// tell passes an entry of the transcript to all sites.
 func (p *play) tell(e session.Entry) error {
 	for _, site := range append(p.fresh, p.sites...) {
 		if err := site.Follow(e); err != nil {
@@ -198,9 +199,9 @@ func (p *play) twin() (*session.Site, error) {
 	return session.RestoreSite(p.study, p.roster, p.roster[0], p.records[1], state)
 }
 
-// answer returns the answer of site m to a plan. For the first client it also computes the answer
-// with the other file. If others could see a difference, answer describes it in p.found and returns
-// nil.
+// answer returns the answer of site m to a plan. For the first client, it also computes the answer
+// with the other file. If others could see a difference between the two answers, answer describes
+// it in p.found and returns nil.
 func (p *play) answer(m, plan int) (*session.Entry, error) {
 	var other []byte
 	var second outcome
@@ -226,7 +227,8 @@ func (p *play) answer(m, plan int) (*session.Entry, error) {
 	return p.server.Collect(p.roster[m], plan, release)
 }
 
-// far compares the numbers of two encoded releases, and describes a distance above the sensitivity.
+// far compares the numbers in two encoded releases, and describes their distance if it exceeds the
+// sensitivity.
 func far(release, other []byte, clients int, sensitivity func(round int) float64) string {
 	limits := wire.Limits{Elements: 1 << 20, Clients: clients, Name: 64}
 	a, err := wire.ReadRelease(release, limits)
@@ -255,7 +257,7 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	}
 	times := float64(rows)
 	if c.mode.unit == study.Client {
-		times = 2 // two vectors can differ by twice the clip, also under zero-out
+		times = 2 // two vectors can be twice the clip apart, even under zero-out
 		if c.adjacency == accountant.ReplaceOne {
 			times = 1
 		}
@@ -291,7 +293,8 @@ func (p *play) observe(site *session.Site, m, plan int) (release []byte, o outco
 	return release, o
 }
 
-// outcomes returns a question that compares outcomes for the sample of combinations.
+// outcomes returns a question that compares the outcomes of neighbouring files for the sample of
+// combinations.
 func outcomes() question {
 	return single("clients", "outcomes", func(ctx context.Context, t task) (Check, error) {
 		n := 0

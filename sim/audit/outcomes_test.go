@@ -18,8 +18,8 @@ func mustStudy(t *testing.T, c combination) *study.Study {
 }
 
 // If FEDPVI_LONG is set, the test compares outcomes for every combination that the study language
-// accepts, with records at every corner of its domain. Otherwise it plays two corners of every
-// combination of the sample.
+// accepts, with records at every corner of its domain. Otherwise it tries two corners for every
+// combination in the sample.
 func TestOutcomesOfNeighbours(t *testing.T) {
 	began := time.Now()
 	pairs, combinations, skipped := 0, 0, map[string]string{}
@@ -66,7 +66,7 @@ func grid(f func(c combination)) {
 						for _, schedule := range []study.Schedule{study.Synchronous, study.Sequential, study.Asynchronous} {
 							c := combination{family, m, q, adjacency, factors, schedule}
 							if !m.hasFactors() && factors == study.Exact {
-								continue // this combination does not have the setting
+								continue // this combination lacks the setting
 							}
 							if _, err := c.study(); err == nil {
 								f(c)

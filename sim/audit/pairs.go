@@ -7,8 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Pair is a test for the programs as separate processes: a study of two clients and two
-// neighbouring files for the first. Others must not be able to see with which of them it runs.
+// A Pair is a test that runs the programs as separate processes: a study with two clients, and two
+// neighbouring files for the first client. Others must not be able to see which of the files it
+// uses.
 type Pair struct {
 	Name   string
 	Study  string    // study document
@@ -70,8 +71,8 @@ func (c combination) options() []string {
 	}
 }
 
-// Far compares the first client's first answers from the two files, and describes a distance of
-// their numbers above the sensitivity.
+// Far compares the first client's first answers for the two files. If their numbers are further
+// apart than the sensitivity, it describes the distance.
 func (p Pair) Far(release, other []byte) (string, error) {
 	st, err := study.Parse("outcomes.toml", []byte(p.Study))
 	if err != nil {

@@ -27,7 +27,7 @@ clip = 0.7
 max_records = 100
 `
 
-// A partsCase is a test case with one client that divides its records into parts, with a kind of
+// A partsCase is a test case with one client that divides its records into parts. It has a kind of
 // parts, a kind of factors and an adjacency.
 type partsCase struct {
 	partitioned, factors string
@@ -46,8 +46,8 @@ func (c partsCase) name() string {
 }
 
 // attack returns an attack whose observer guesses whether the client has one more record in one of
-// its parts. Without it, the change of the part's factor is as long as the clip, along the first
-// coordinate. With it, the change has the opposite direction.
+// its parts. Without the record, the change of the part's factor is as long as the clip and points
+// along the first coordinate. With it, the change points in the opposite direction.
 func (c partsCase) attack() (attack, error) {
 	protocol, err := newProtocol(partsStudy, 1, set("privacy.adjacency", c.adjacency), set("inference.partitioned", c.partitioned), set("inference.factors", c.factors))
 	if err != nil {
@@ -55,7 +55,7 @@ func (c partsCase) attack() (attack, error) {
 	}
 	event := accountant.Repeated{Event: protocol.Method().(method.Single).Mechanism().Event(), Times: protocol.Releases()}
 	begin := func(seed uint64, world int) (*sim.Federation, error) {
-		others := copies(12, 0.01, 1e4) // enough records for every part to have at least one
+		others := copies(12, 0.01, 1e4) // enough records that no part is empty
 		return newPlay(protocol, seed, appendRecord(others, world, c.adjacency, []float64{0.01, -1e6}, []float64{0, 0}))
 	}
 	return playAttack(c.name(), event, begin, func(_ *sim.Federation, o *pvi.Outcome) []float64 {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// personRows is the largest number of a person's rows that a client uses. Some persons in the tests
-// have more, up to manyRows.
+// personRows is the maximum number of rows of a person that a client uses. In the tests some
+// persons have more, up to manyRows.
 const personRows, manyRows = 4, 7
 
 // personSettings make a study protect persons.
@@ -30,8 +30,8 @@ func person(r *shard.Records, name string, rows int, row ...float64) *shard.Reco
 }
 
 // personPair returns two random data sets of a client that differ by all rows of one person. These
-// rows come first, to find the fault that the choice of another person's rows depends on rows
-// before them.
+// rows come first, to catch a program that lets earlier rows affect which rows of another person it
+// keeps.
 func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	worlds = [2]*shard.Records{new(shard.Records), new(shard.Records)}
 	victim, alike := row(), r.IntN(2) == 0
@@ -52,9 +52,9 @@ func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	return worlds
 }
 
-// A personCase is a test case with one client, which has no rows of a certain person in the null
-// world of the [attack], and all of them in the other world. Their vectors point in the same
-// direction and, after clipping, have the largest possible norm.
+// A personCase is a test case with one client. In the null world of the [attack], the client has no
+// rows of a certain person. In the other world it has all of them. Their vectors have the same
+// direction and, after clipping, the largest possible norm.
 type personCase struct {
 	study    string
 	sampling float64 // sampling rate of the steps; 0 if the client releases statistics

@@ -16,8 +16,8 @@ func TestPersonIsHidden(t *testing.T) {
 			for _, ofPersons := range []bool{true, false} {
 				p, err := c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier"}, study.Override{Key: "privacy.epsilon", Value: epsilon})
 				check(t, err)
-				// Every run derives the protocol again. A noise multiplier, unlike ε, needs no slow
-				// calibration.
+				// Every run derives the protocol again. With a noise multiplier this is fast, but ε
+				// would need a slow calibration.
 				multiplier := strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)
 				p, err = c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier", Value: multiplier})
 				check(t, err)

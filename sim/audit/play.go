@@ -12,7 +12,7 @@ import (
 	"fedpvi/sim"
 )
 
-// columns declares the two columns of every study here, except for the bounds of the outcome.
+// columns declares the two columns of every study here, up to the bounds of the outcome.
 const columns = `
 [study]
 version = 1
@@ -41,8 +41,8 @@ noise_sd = 1.0
 // slopeStudy is the beginning of the smallest study with one slope.
 const slopeStudy = columns + "bounds = [-1, 1]" + linearModel
 
-// binaryColumns and binaryModel are the text of a study with a binary outcome before and after the
-// name of the model's family. The event is an outcome of 1.
+// binaryColumns and binaryModel are the parts of a study with a binary outcome that come before and
+// after the name of the model's family. The event is an outcome of 1.
 const (
 	binaryColumns = columns + "bounds = [0, 1]\n[model]\n"
 	binaryModel   = `
@@ -54,8 +54,8 @@ standardise = "none"
 `
 )
 
-// set returns an override of a key of a study document with a string, an integer, or a float, which
-// is written with two decimals.
+// set returns an override that sets a key of a study document to a string, an integer, or a float,
+// which it writes with two decimals.
 func set(key string, value any) study.Override {
 	format := "%#v"
 	if _, ok := value.(float64); ok {
@@ -95,8 +95,8 @@ func copies(n int, record ...float64) *shard.Records {
 	return r
 }
 
-// appendRecord completes a client's records for one world of an [attack]: with the protected record
-// in world 1 and, under replace-one, with the replacement in world 0.
+// appendRecord completes a client's records for one world of an [attack]: it appends the protected
+// record in world 1 and, under replace-one, the replacement in world 0.
 func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, record, replacement []float64) *shard.Records {
 	switch {
 	case world == 1:
@@ -107,17 +107,17 @@ func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, r
 	return r
 }
 
-// binaryRecords returns records of a study with a binary outcome: others without a gradient and, in
-// the other world, the protected record or, in the null world under replace-one, one with the
-// opposite outcome.
+// binaryRecords returns records of a study with a binary outcome. The first others records have no
+// gradient. In the other world, the protected record follows them. In the null world under
+// replace-one, a record with the opposite outcome does.
 func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
 // playAttack returns an attack whose runs are simulated studies. begin returns the study before its
-// first round, and see the numbers that the observer takes from an outcome. The claim is the
-// accountant's cost of event. The observer also sees the sums of the last round (package
-// lastround), if there is one.
+// first round, and see returns the numbers that the observer learns from an outcome. If the study
+// has a last round (package lastround), the observer also sees its sums. The claim is the
+// accountant's cost of event.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),
@@ -171,8 +171,8 @@ func collect(ctx context.Context, runs int, seed uint64, purpose string, play fu
 	return z, nil
 }
 
-// messages runs a federation to its end, and returns every client's message in every round, divided
-// by unit.
+// messages runs a federation to its end. It returns the message of every client in every round,
+// divided by unit.
 func messages(play *sim.Federation, unit float64) (rounds [][][]float64, err error) {
 	err = play.Run(context.Background(), func(*pvi.Outcome) error {
 		round := make([][]float64, len(play.Sites))

@@ -32,8 +32,8 @@ nominal_records = 20
 `
 
 // A propagation is a test case with one client that takes steps of private expectation propagation.
-// It has the protected record in the other world of the [attack], and records with zero factors in
-// both.
+// Its records have zero factors, except for the protected record, which the client has only in the
+// other world of the [attack].
 type propagation struct {
 	sampling  string
 	rate      float64
@@ -60,7 +60,7 @@ func (c propagation) protocol() (*pvi.Protocol, error) {
 		set("inference.sampling", c.sampling), set("inference.sampling_rate", c.rate))
 }
 
-// attack returns an attack whose observer reads the client's releases and guesses whether the
+// attack returns an attack whose observer reads the client's releases. It guesses whether the
 // protected record is present or, under replace-one, which of two records is.
 func (c propagation) attack() (attack, error) {
 	p, err := c.protocol()

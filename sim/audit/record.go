@@ -19,9 +19,9 @@ clip = 0.7
 max_records = 100
 `
 
-// statisticsAttack returns an attack whose observer reads a client's released statistics, and
-// guesses whether the client has one more record, with statistics that exceed the clip, or under
-// replace-one which of two records it has.
+// statisticsAttack returns an attack whose observer reads a client's released statistics. It
+// guesses whether the client has one more record, whose statistics exceed the clip or, under
+// replace-one, which of two records the client has.
 func statisticsAttack(adjacency accountant.Adjacency) (attack, error) {
 	protocol, err := newProtocol(recordStudy, 1, set("privacy.adjacency", adjacency))
 	if err != nil {
@@ -60,9 +60,9 @@ delta = 1e-5
 max_records = 100
 `
 
-// tablesAttack returns an attack whose observer reads a client's released tables, and guesses
-// whether the client has one more record with the largest possible contribution. Under replace-one
-// it guesses which of two records the client has.
+// tablesAttack returns an attack whose observer reads a client's released tables. It guesses
+// whether the client has one more record, whose contribution is as large as possible. Under
+// replace-one, it guesses which of two records the client has.
 func tablesAttack(adjacency accountant.Adjacency) (attack, error) {
 	protocol, err := newProtocol(tablesStudy, 1, set("privacy.adjacency", adjacency))
 	if err != nil {

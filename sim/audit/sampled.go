@@ -21,9 +21,9 @@ type descent struct {
 	noise     float64 // noise multiplier
 	adjacency accountant.Adjacency
 
-	// crowd is the component of the other records' gradients along that of record 0, in units of
-	// the clip. In a batch of fixed size, another record takes the place of record 0, and in the
-	// worst case has the same gradient.
+	// crowd is the length of the other records' gradients in the direction of record 0's gradient,
+	// in units of the clip. In a batch of fixed size, another record is drawn in place of record 0.
+	// In the worst case, it has the same gradient.
 	crowd float64
 
 	// adds returns the mechanism that adds up the gradients of the given number of records.
@@ -35,8 +35,8 @@ const descentDim = 4
 // descentClip is the clip C, in the unit of the gradients.
 const descentClip = 2
 
-// canary is the gradient of record 0 in the other world. Each half has a norm of ten times the
-// clip, so clipping must shorten it.
+// canary is the gradient of record 0 in the other world. Each half of it is ten times as long as
+// the clip, so it must be clipped.
 var canary = []float64{10 * descentClip, 0, 10 * descentClip, 0}
 
 // releases returns the releases of one run in units of the clip. gradient writes the gradient of a
@@ -57,8 +57,8 @@ func (d descent) releases(m steps, seed uint64, gradient func(v []float64, recor
 	return released, nil
 }
 
-// attack returns an attack whose observer takes from each release its component along the canary,
-// and guesses whether the canary is the gradient of record 0.
+// attack returns an attack whose observer computes the component of each release along the canary.
+// It guesses whether the canary is the gradient of record 0.
 func (d descent) attack() (attack, error) {
 	missing := [2]int{}
 	if d.adjacency == accountant.AddRemove {
@@ -116,8 +116,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	}
 	sd := spread(null)
 	if without != d.crowd {
-		// The measured variance includes the random draws of the protected record. A record that
-		// changes the sum by d and is drawn with probability q adds q(1−q)d².
+		// Part of the measured variance comes from the random draws of the protected record. If the
+		// record changes the sum by d and is drawn with probability q, this part is q(1−q)d².
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
 	}
 	with, without = with-d.crowd, without-d.crowd
@@ -127,8 +127,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	return []statistic{mixture(d.rate, with, without, sd), fisher}, nil
 }
 
-// epoch returns the number of steps within which the sampling draws each record exactly once, or 1
-// if it draws each step's batch independently.
+// epoch returns the number of steps in which the sampling draws each record exactly once, or 1 if
+// each step draws its batch independently.
 func (d descent) epoch() int {
 	switch s := d.sampling.(type) {
 	case dpmech.RandomAllocation:
@@ -139,9 +139,9 @@ func (d descent) epoch() int {
 	return 1
 }
 
-// across returns the component of the other records' gradients orthogonal to the canary, in units
-// of the clip: 0 if they have a component along the canary, and otherwise 1, so that they
-// contribute too.
+// across returns the length of the other records' gradients in a direction orthogonal to the
+// canary, in units of the clip. It is 0 if these gradients point along the canary. Otherwise it is
+// 1, so that the other records contribute too.
 func (d descent) across() float64 {
 	if d.crowd != 0 {
 		return 0

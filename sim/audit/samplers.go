@@ -10,9 +10,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// frequencies tests how often the sampler of d draws records, against the accountant's assumption:
-// each record in each step, two records in the same batch, a record in the same step of two
-// successive epochs, and the sizes of batches.
+// frequencies tests whether the sampler of d draws records as often as the accountant assumes. It
+// counts how often each record is in each step, how often two records are in the same batch, how
+// often a record is in the same step of two successive epochs, and how large batches are.
 func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 	sampler, err := d.sampling.Sampler(d.records)
 	if err != nil {
@@ -29,7 +29,8 @@ func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 // epochs is the number of epochs that frequencies observes.
 const epochs = 4000
 
-// frequenciesOf is frequencies for batches from next, with steps of them in an epoch.
+// frequenciesOf is like frequencies, for batches that next returns and epochs with the given number
+// of steps.
 func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func() []uint32) (Check, error) {
 	c := newCounts(d.records, steps)
 	for epoch := range epochs {
@@ -51,7 +52,7 @@ type law struct {
 	record float64   // probability that a given record is in a given step
 	pair   float64   // probability that two given records are in the same batch in an epoch
 	again  float64   // probability that a record is in a given step of an epoch and of the next one
-	sizes  []float64 // probability of each size of an epoch's first batch
+	sizes  []float64 // probability of each size of the first batch in an epoch
 }
 
 func (d descent) law() law {
@@ -85,7 +86,7 @@ func (d descent) law() law {
 	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable: suite uses no other sampling
 }
 
-// counts counts how often records occur in batches. [descent.frequencies] uses it.
+// counts counts how often records occur in batches, for [descent.frequencies].
 type counts struct {
 	records, steps int
 	record         []float64 // number of epochs with record i in step s, at index i·steps + s

@@ -167,8 +167,8 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// answers returns the messages of the honest clients, by round, client and element, with void
-// outcomes. It drops elements beyond the vector that the round's mechanism releases.
+// answers returns the messages of the honest clients, by round, client and element, if every
+// outcome is void. It drops elements beyond the vector that the round's mechanism releases.
 func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
 	sites := make([]*pvi.Site, c.honest())
 	for m := range sites {
@@ -223,8 +223,9 @@ func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// attack returns an attack on the first client. The feature of a round is the component of the
-// client's answer along the difference between the noiseless answers in the two worlds.
+// attack returns an attack on the first client. From each round, the observer computes one number:
+// the component of the client's answer along the difference between the noiseless answers in the
+// two worlds.
 func (c scored) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -301,7 +302,7 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 		return r.NormFloat64() * math.Exp(4*r.NormFloat64())
 	}
 	row := func() []float64 { return []float64{number(), float64(r.IntN(2)), float64(r.IntN(3))} }
-	if c.program { // a client leaves out records with a number outside the bounds of its column
+	if c.program { // a client skips records with a number outside the bounds of its column
 		row = func() []float64 {
 			x := []float64{math.NaN(), -1, 1, 0, 2*r.Float64() - 1}[r.IntN(5)]
 			return []float64{x, float64(r.IntN(2)), float64(r.IntN(3))}
@@ -472,7 +473,7 @@ func clientNorms(_ context.Context, t task) (Check, error) {
 		gradient, information := []float64{size() * r.NormFloat64(), size() * r.NormFloat64(), size() * r.NormFloat64()}, randomInformation(r, dim, size())
 		if r.IntN(4) == 0 {
 			q.Votes, q.Area = size(), &population.Area{Mean: []float64{size(), size(), size()}, SD: []float64{size(), size(), size()}}
-			q.VoteWithMode(vector, gradient, information) // the bound must hold for any numbers in place of the mode
+			q.VoteWithMode(vector, gradient, information) // the bound must hold even if the mode is replaced by arbitrary numbers
 		} else {
 			q.Vector(vector, gradient, information)
 		}
@@ -485,14 +486,14 @@ func clientNorms(_ context.Context, t task) (Check, error) {
 	return certain(true, "no vector of %d clients is longer than %.6f", clients, longest), nil
 }
 
-// randomUnits returns units of widely differing coordinates.
+// randomUnits returns units for coordinates of widely different scales.
 func randomUnits(r *rand.Rand, dim int) *population.Units {
 	for {
 		information := mat.NewDiagDense(dim, nil)
 		for i := range dim {
 			information.SetDiag(i, math.Exp(10*r.NormFloat64()))
 		}
-		if units, err := population.NewUnits(information); err == nil { // else singular to working accuracy
+		if units, err := population.NewUnits(information); err == nil { // otherwise the information is singular to working accuracy
 			return units
 		}
 	}

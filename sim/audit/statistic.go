@@ -28,7 +28,7 @@ func linear(null, other [][]float64) (statistic, error) {
 	}
 	var covariance mat.SymDense
 	covariance.SymOuterK(1/float64(len(null)+len(other)-2), centred)
-	// The added ridge keeps the matrix invertible if a feature has no variance.
+	// The ridge keeps the matrix invertible even if a feature has no variance.
 	ridge := 1e-9*mat.Trace(&covariance)/float64(n) + math.SmallestNonzeroFloat64
 	for i := range n {
 		covariance.SetSym(i, i, covariance.At(i, i)+ridge)
@@ -51,7 +51,7 @@ func linear(null, other [][]float64) (statistic, error) {
 	}}, nil
 }
 
-// linearOnly returns the linear statistic alone, as the field learn of many an [attack].
+// linearOnly returns only the linear statistic. It is the field learn of many attacks.
 func linearOnly(null, other [][]float64) ([]statistic, error) {
 	s, err := linear(null, other)
 	return []statistic{s}, err
@@ -80,11 +80,11 @@ func mixture(rate, otherMean, nullMean, sd float64) statistic {
 	}}
 }
 
-// allocation returns the log likelihood ratio of the epochs of a run. In each epoch of the given
-// number of steps x_i, the protected record takes part in exactly one, chosen at random. Each x_i
-// is normal with standard deviation sd. The mean of the chosen step is a = otherMean in the other
-// world and b = nullMean in the null world; the others have mean 0. With r as in [mixture], the log
-// likelihood ratio of an epoch is
+// allocation returns the log likelihood ratio of the epochs of a run. An epoch has the given number
+// of steps x_i. The protected record takes part in exactly one of them, which is chosen at random.
+// Each x_i is normal with standard deviation sd. The mean of the chosen step is a = otherMean in
+// the other world and b = nullMean in the null world; the others have mean 0. With r as in
+// [mixture], the log likelihood ratio of an epoch is
 //
 //	log[Σ_i r(x_i, a) / Σ_i r(x_i, b)]
 func allocation(steps int, otherMean, nullMean, sd float64) statistic {

@@ -35,7 +35,7 @@ func suite() ([]question, error) {
 	for _, c := range propagationCases {
 		long = append(long, lazily(c.name(), c.attack))
 	}
-	for _, c := range []struct { // kinds of factors whose accounting is proven, each under one adjacency
+	for _, c := range []struct { // kinds of factors whose cost is proven, each under one adjacency
 		factors, coordinates string
 		adjacency            accountant.Adjacency
 	}{
@@ -92,8 +92,8 @@ func suite() ([]question, error) {
 	return append(quick, long...), nil
 }
 
-// lazily returns a question that tests a claimed privacy profile by an attack. set is called when
-// the question is first asked.
+// lazily returns a question that tests a claimed privacy profile with an attack. set sets up the
+// attack when the question is first asked.
 func lazily(about string, set func() (attack, error)) question {
 	attack := sync.OnceValues(set)
 	return single(about, "profile", func(ctx context.Context, t task) (Check, error) {

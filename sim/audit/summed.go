@@ -14,8 +14,8 @@ import (
 )
 
 // A summed is a test case in which only the sum of the clients' gradients is opened. The last
-// clients collude with the observer, and their records have zero gradients. As few honest clients
-// as the study allows protect the record with their noise shares.
+// clients collude with the observer, and their records have zero gradients. Only the noise shares
+// of the honest clients, of which there are as few as the study allows, protect the record.
 type summed struct {
 	mode      string // value of the setting inference.gradients
 	rate      float64
@@ -46,7 +46,7 @@ func (s summed) protocol() (*pvi.Protocol, error) {
 		set("privacy.adjacency", s.adjacency), set("inference.gradients", s.mode), set("inference.sampling_rate", s.rate))
 }
 
-// play sets up a run in which the first client holds the records first. All other records have zero
+// play sets up a run. first has the records of the first client. All other records have zero
 // gradients.
 func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.Federation, error) {
 	records := []*shard.Records{first}
@@ -82,8 +82,8 @@ func seeHonest(play *sim.Federation, o *pvi.Outcome) []float64 {
 	return seen
 }
 
-// messages collects the messages of clients whose records have no gradient: only their noise
-// shares. The accountant assumes that those of the honest clients add up to the study's noise
+// messages collects the messages of clients whose records have no gradient, which are pure noise
+// shares. The accountant assumes that the honest clients' shares add up to the study's noise
 // multiplier.
 func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250

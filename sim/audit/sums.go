@@ -55,8 +55,9 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 }
 
 // products tests the mechanism that adds up the gradients of neural networks by products of float
-// matrices. It presents a vector as the gradient of two layers, each with one input, equal to 1,
-// and half of the vector as outputs. In a large batch, it adds the last records one by one.
+// matrices. It turns a vector into the gradients of two layers with one input each, which is 1. The
+// two halves of the vector become the outputs. The last records of a large batch are added one by
+// one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {
@@ -98,7 +99,7 @@ func (m products) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// pairs returns v as the gradients of two layers, one for each half.
+// pairs returns v as the gradients of two layers. Each layer gets one half of v.
 func pairs(v []float64) []dpmech.Pair {
 	var all []dpmech.Pair
 	for half := range 2 {
@@ -111,9 +112,9 @@ func pairs(v []float64) []dpmech.Pair {
 	return all
 }
 
-// productNorms tests sums that are computed by products of matrices (see [products]): two releases
-// under the same noise, with and without a random vector, must not differ by more than the
-// accounted sensitivity.
+// productNorms tests sums that are computed by matrix products (see [products]). Two releases have
+// the same noise, but only one of them includes a random vector. They must not differ by more than
+// the accounted sensitivity.
 func productNorms(_ context.Context, t task) (Check, error) {
 	const vectors = 500
 	d := descent{sampling: dpmech.FullBatch{}, records: 1, steps: 1, noise: 0x1p-6, adjacency: accountant.AddRemove}
