@@ -68,10 +68,10 @@ func onGrid(p *Play, logLikelihood func(margin float64) float64) (mean [2]float6
 	return mean, [3]float64{second[0]/total - mean[0]*mean[0], second[1]/total - mean[0]*mean[1], second[2]/total - mean[1]*mean[1]}
 }
 
-// Two clients hold few records, so that the posterior is skewed. The chain accepts at least half of
-// its 16,000 proposals, so it is as precise as 5,000 independent draws. For a posterior close to
-// normal, the standard error of a mean is .014 sds and that of a variance 2 %. The bounds are five
-// standard errors for means and four for variances.
+// The test has two clients with few records, so that the posterior is skewed. The chain accepts at
+// least half of its 16,000 proposals, so it is as precise as 5,000 independent draws. For a
+// posterior close to normal, the standard error of a mean is .014 sds and that of a variance 2 %.
+// The bounds are five standard errors for means and four for variances.
 func TestChainFindsThePosterior(t *testing.T) {
 	slow(t)
 	for family, logLikelihood := range map[study.Family]func(float64) float64{

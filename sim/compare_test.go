@@ -61,7 +61,7 @@ const (
 )
 
 // The reported cost must be the ε of the study. The interval for the number of held-out records
-// must agree with the true number, with an allowance for their random choice.
+// must agree with the true number, apart from the randomness of the choice.
 func TestHeldOutIsScored(t *testing.T) {
 	writeCompared(t)
 	of := func(key, value string) study.Override { return study.Override{Key: key, Value: value} }
@@ -83,7 +83,8 @@ func TestHeldOutIsScored(t *testing.T) {
 			if s == nil || s.Clients != 5 {
 				t.Fatalf("no scores of five clients: %+v", s)
 			}
-			// The number of held-out persons is random, which adds to the error from the noise.
+			// The number of held-out persons is random, so it adds to the error that the noise
+			// causes.
 			slack := 4 * math.Sqrt(2*.8*c.records)
 			if half := (s.Records.High - s.Records.Low) / 2; math.Abs(s.Records.Estimate-c.records) > 2*half+slack || half > c.records/2 {
 				t.Errorf("%+v records, want %g", s.Records, c.records)
@@ -104,9 +105,10 @@ func TestHeldOutIsScored(t *testing.T) {
 	}
 }
 
-// In a bank of studies, the model with the column age must have the better score, because the
-// outcome depends on age. The estimated elpd must agree with the mean log density of all records,
-// up to its standard error: a fit with few parameters predicts them as well as held-out records.
+// Over a bank of studies, the model with the column age must score better, because the outcome
+// depends on age. The estimated elpd must agree with the mean log density of all records, within
+// its standard error: a fit with few parameters predicts them as well as it predicts held-out
+// records.
 func TestHeldOutScoresOrderModels(t *testing.T) {
 	writeCompared(t)
 	const seeds = 6

@@ -2,9 +2,9 @@ package sim
 
 import "math"
 
-// Coverage returns the share of the true coefficients that lie in the central 90 % intervals of
-// their marginals, for the posterior (plain) and the noise-aware posterior (aware). The two are
-// equal if there is no noise-aware posterior. p.Truth must not be nil.
+// Coverage returns the share of the true coefficients that the central 90 % intervals of their
+// marginals contain, for the posterior (plain) and the noise-aware posterior (aware). Without a
+// noise-aware posterior, the two are equal. p.Truth must not be nil.
 func (p *Play) Coverage() (plain, aware float64, err error) {
 	f := p.Federation
 	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
@@ -35,8 +35,8 @@ func (p *Play) NoiseAware() (*NoiseAware, error) {
 	return p.Federation.noiseAware(p.Federation.Server.Posterior())
 }
 
-// covered returns the share of the true coefficients that lie in the central 90 % intervals of
-// normal distributions with the given means and variances.
+// covered returns the share of the true coefficients that central 90 % intervals contain. The
+// intervals belong to normal distributions with the given means and variances.
 func (p *Play) covered(mean, variance []float64) float64 {
 	within := 0
 	for i, truth := range p.Truth {

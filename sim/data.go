@@ -39,14 +39,15 @@ func FindData(studyFile, data string) (string, error) {
 	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, folder)
 }
 
-// A cast holds the clients of a simulated study with their records, and the held-out records.
+// A cast holds the clients of a simulated study with their records, and any held-out records.
 type cast struct {
 	holders []Holder
 	test    *shard.Records // held-out records; nil if there are none
-	report  shard.Report   // numbers of records and values that were changed when the records were read
+	report  shard.Report   // number of records and values that reading changed
 }
 
-// newCast returns the clients and records of a study, or of dataFile instead of the study's own.
+// newCast returns the clients and records of a study. If dataFile is not empty, the records come
+// from this file.
 func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, error) {
 	sim := st.Simulation
 	if dataFile == "" && sim.Synthetic != nil {
@@ -92,7 +93,8 @@ func (c *cast) design(st *study.Study) *shard.Shard {
 	return shard.Design(st, c.test)
 }
 
-// castSynthetic generates records. Each client keeps its own, unless the study has a partition.
+// castSynthetic generates records. Without a partition in the study, each client keeps the records
+// that were generated for it.
 func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
 	c := &cast{}
 	var err error
@@ -132,7 +134,7 @@ func (c *cast) holdOutOfEach(st *study.Study) error {
 	return nil
 }
 
-// readTest reads the held-out records if the study names files of them.
+// readTest reads the held-out records if the study has files for them.
 func (c *cast) readTest(st *study.Study, studyFile string) error {
 	if len(st.Simulation.TestData) == 0 {
 		return nil
@@ -150,8 +152,9 @@ func noTest(st *study.Study, n int) error {
 	return fmt.Errorf("study %s: simulation.test = %g leaves none for the clients, or none for the test, of %d %s", st.Name, st.Simulation.Test, n, what)
 }
 
-// holdOut divides records into those of the clients and held-out ones, chosen at random or, if
-// simulation.test_records is "last", at the end. All records of a person stay together.
+// holdOut divides records into the clients' and the held-out ones. It chooses the held-out records
+// at random or, if simulation.test_records is "last", takes the last ones. All records of a person
+// stay together.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	people := records.People()
 	n := len(people)

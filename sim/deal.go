@@ -19,9 +19,9 @@ type Dealt struct {
 	Records int          `json:"records"`
 }
 
-// Deal writes the records of a simulated study to a new folder, divided as [NewPlay] divides them
-// with the same options: a file for each client, one for the held-out records if there are any, and
-// the study file.
+// Deal writes the records of a simulated study to a new folder: a file for each client, a file for
+// the held-out records if there are any, and the study file. It divides the records as [NewPlay]
+// does with the same options.
 func Deal(st *study.Study, o Options, folder string) ([]Dealt, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {

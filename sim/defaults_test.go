@@ -14,15 +14,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A defaultsCase is a data set with a study in experiments/defaults and a grid of settings, with
-// which the test compares the defaults.
+// A defaultsCase is a data set with a study in experiments/defaults. The test compares the defaults
+// with a grid of settings.
 type defaultsCase struct {
 	name    string
 	seeds   int
-	typical float64 // mean norm of a record's regressors
+	typical float64 // mean norm of a record's regressor vector
 	steps   []float64
-	clips   []float64 // clips of the grid, in units of typical
-	travels []float64 // product of step size and number of steps, for each setting of the grid
+	clips   []float64 // clips in the grid, in units of typical
+	travels []float64 // step size times number of steps, for each setting of the grid
 }
 
 var defaultsCases = []defaultsCase{

@@ -10,7 +10,7 @@ import (
 )
 
 // Ten clients at ε = 1 must predict nearly as well as a fit without privacy. The bounds are about
-// twice the gaps that were observed with several seeds.
+// twice the gaps observed with several seeds.
 func TestPrivateAdult(t *testing.T) {
 	slow(t)
 	st, path := experiment(t, "adult/private.toml", "inference.rounds=20")
@@ -21,7 +21,8 @@ func TestPrivateAdult(t *testing.T) {
 	checkNearPooled(t, r, 0.008, 0.02)
 }
 
-// checkNearPooled bounds the losses of accuracy and log likelihood against the fit without privacy.
+// checkNearPooled limits how much accuracy and log likelihood may be lost compared with the fit
+// without privacy.
 func checkNearPooled(t *testing.T, r *Result, mostAccuracy, mostLikelihood float64) {
 	t.Helper()
 	accuracy := *r.NonPrivateTest.Accuracy - *r.Test.Accuracy
@@ -55,7 +56,8 @@ func TestDescentWithAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
-// Without privacy the default solver must replace private steps, and other settings must stay.
+// Without privacy, the default solver must replace private steps, and all other settings must stay
+// as they are.
 func TestPrivateStepsWithoutPromise(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "hostile.toml")

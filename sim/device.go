@@ -14,10 +14,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// UseDevices makes devices compute the private gradient steps of all clients. They keep the records
-// until [Federation.Run] returns. failed is called when a device fails (see [solver.Accelerator]).
-// Devices draw the batches with a Feistel network, which does not protect records and is only for
-// simulations. The stated privacy cost does not change, but the noise differs from that of the CPU.
+// UseDevices makes devices compute the private gradient steps of all clients. The devices hold the
+// records until [Federation.Run] returns. failed is called when a device fails (see
+// [solver.Accelerator]). Devices draw the batches with a Feistel network, which does not protect
+// records and is only for simulations. The stated privacy cost does not change, but the noise
+// differs from that of the CPU.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -45,11 +46,11 @@ type Devices struct {
 	asked  bool
 	told   map[string]bool
 
-	gathering cuda.Gathering // combines the steps of all federations' clients into one launch of a device
-	room      cuda.Room      // the records that are stored on the devices, from all federations
+	gathering cuda.Gathering // combines the steps of all federations' clients into single launches of a device
+	room      cuda.Room      // the records of all federations that are stored on the devices
 }
 
-// NewDevices returns the devices of a source. It calls notify with each message for the user, once.
+// NewDevices returns the devices of a source. It passes each message for the user to notify, once.
 func NewDevices(from device.Source, notify func(string)) *Devices {
 	return &Devices{source: from, say: notify, told: map[string]bool{}}
 }
@@ -65,10 +66,10 @@ func (d *Devices) tell(line string) {
 }
 
 // Use lets the devices compute the private steps of f if they can. If the user has not chosen a
-// device, they must also be likely to be faster than the CPU ([cuda.Work.Faster]), when runs
-// federations run at the same time. first is the index of the device for the first client; the next
-// clients use the next devices in turn. Use fails if the user requires a device and none can
-// compute the steps.
+// device, Use also requires that devices are likely to be faster than the CPU ([cuda.Work.Faster])
+// when runs federations run at the same time. The first client uses the device with index first,
+// and the next clients use the next devices in turn. Use fails if the user requires a device and
+// none can compute the steps.
 func (d *Devices) Use(f *Federation, first, runs int) error {
 	if d.none() {
 		return nil
@@ -88,7 +89,7 @@ func (d *Devices) Use(f *Federation, first, runs int) error {
 	return f.UseDevices(turned, d.Failed)
 }
 
-// work describes the private steps of f if runs federations of its size compute at once.
+// work describes the private steps of f when runs federations of its size compute at the same time.
 func (f *Federation) work(runs int) cuda.Work {
 	records := 0
 	for _, s := range f.Shards {
@@ -108,8 +109,9 @@ func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a task, or none if the CPU must compute it. why, if not nil, is the
-// reason why no device can, and the error if the user requires one.
+// For returns the devices for a task, or none if the CPU must compute it. If no device can do the
+// task, why is the reason; otherwise it is nil. If the user requires a device, For returns why as
+// its error.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil
@@ -140,8 +142,8 @@ func (d *Devices) For(why error) ([]device.Device, error) {
 	return taken, nil
 }
 
-// Failed handles the failure of a device: it returns err if the user requires a device, and
-// otherwise nil, so that the CPU takes over.
+// Failed handles a device failure. It returns err if the user requires a device. Otherwise it
+// returns nil, and the CPU takes over.
 func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {
 		return err

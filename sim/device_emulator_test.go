@@ -30,7 +30,7 @@ func (c *counted) Launch(kernel string, blocks, threads, shared int, arguments .
 	return c.emulated.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// Each device must compute the steps of all its clients in a round with one launch.
+// In each round, a device must compute the steps of all its clients with one launch.
 func TestARoundIsOneLaunch(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		a, b := new(counted), new(counted)
@@ -43,7 +43,8 @@ func TestARoundIsOneLaunch(t *testing.T) {
 	}
 }
 
-// Federations that run at the same time must find the same posteriors as alone.
+// Federations that run at the same time must find the same posteriors as federations that run
+// alone.
 func TestFederationsShareLaunches(t *testing.T) {
 	st := parse(t, "s.toml", deviceStudy)
 	play := func(devices *Devices, seed uint64) ([]float64, error) {
@@ -77,7 +78,7 @@ func TestFederationsShareLaunches(t *testing.T) {
 	}
 }
 
-// The posteriors on devices must agree, up to rounding, with those of the CPU.
+// Posteriors that devices compute must agree with the CPU's, up to rounding.
 func TestFederationOnDevices(t *testing.T) {
 	on := func(workers int, devices ...device.Device) []float64 {
 		p, r, said, err := playOn(t, &source{devices: devices}, workers)

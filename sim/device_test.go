@@ -56,7 +56,7 @@ func (*gone) Read([]uint64, uint64) error                   { return errGone }
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errGone }
 func (g *gone) Close() error                                { g.closed++; return nil }
 
-// playOn runs a study with the given devices. It also returns the messages to the user.
+// playOn runs a study with the devices of from. It also returns the messages to the user.
 func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Override) (*Play, *Result, []string, error) {
 	t.Helper()
 	st := parse(t, "s.toml", deviceStudy, overrides...)
@@ -120,7 +120,7 @@ func TestStudiesWithoutDevice(t *testing.T) {
 	}
 }
 
-// Clients must use the devices in turn, from the one whose index the worker passes.
+// Clients must use the devices in turn. The worker passes the index of the first device.
 func TestDevicesAreSharedInTurn(t *testing.T) {
 	st := parse(t, "s.toml", deviceStudy)
 	two := []device.Device{&named{name: "a"}, &named{name: "b"}}

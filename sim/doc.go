@@ -2,7 +2,7 @@
 // coordinator's server of package pvi, which exchange messages in virtual time. All randomness is
 // seeded. The same study, seed and program give the same bits with any number of workers.
 //
-// The package is for research. The seed is known, so the releases protect no record. The package
-// also computes values that no federation could compute, such as the pooled posterior
+// The package is for research. Its releases protect no record, because the seed is known. It also
+// computes values that a real federation could not compute, such as the pooled posterior
 // ([Reference]).
 package sim

@@ -7,7 +7,7 @@ import (
 	"fedpvi/sim"
 )
 
-// A federation of a hundred practices without privacy finds the posterior of the pooled records.
+// Without privacy, a federation of a hundred practices finds the posterior of the pooled records.
 func ExamplePlay_Run() {
 	path := "../experiments/demo/blood-pressure.toml"
 	study, err := sim.LoadStudy(path, append([]string{"simulation.clients=100", "federation.min_clients=90"}, sim.NonPrivate...))

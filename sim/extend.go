@@ -16,31 +16,31 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Partition divides records among the given number of clients. It returns the rows of each
-// client. Each row belongs to at most one client.
+// A Partition divides records among the given number of clients, and returns each client's rows. No
+// row belongs to more than one client.
 type Partition func(records *shard.Records, clients int, seed uint64) ([][]int, error)
 
-// A Client describes a client to the solver of an extension.
+// A Client tells the solver of an extension about its client.
 type Client struct {
 	Model   *fit.Model
 	Records *shard.Shard
 	Clients int
-	BuiltIn solver.Solver // the solver that inference.solver names
+	BuiltIn solver.Solver // the built-in solver that inference.solver selects
 }
 
-// Likelihood returns the log likelihood of the client's records for solvers.
+// Likelihood returns the log likelihood of the client's records, in the form that solvers need.
 func (c Client) Likelihood() (solver.Likelihood, error) {
 	return c.Model.Likelihood(c.Records, c.Clients)
 }
 
-// A NewSolver makes the solver of a client.
+// A NewSolver makes a solver for a client.
 type NewSolver func(Client) (solver.Solver, error)
 
 // A Clip shortens the change of a client's factor, in natural parameters, before the mechanism of
 // the study clips it and adds noise.
 type Clip func(change []float64)
 
-// A registry has the extensions of one kind, by name.
+// A registry holds the extensions of one kind by name.
 type registry[T any] struct {
 	kind string
 	lock sync.Mutex
@@ -58,12 +58,12 @@ var (
 func RegisterPartition(name string, p Partition) { ownPartitions.add(name, p) }
 
 // RegisterSolver makes s available to studies with simulation.solver = "own:NAME". It panics if the
-// name is taken. The privacy unit of the study must be the client, because the mechanism then
-// protects the result of any solver, or the study must have no privacy.
+// name is taken. The study must have no privacy, or its privacy unit must be the client, because
+// the mechanism then protects the result of any solver.
 func RegisterSolver(name string, s NewSolver) { ownSolvers.add(name, s) }
 
 // RegisterClip makes c available to studies with simulation.clip = "own:NAME". It panics if the
-// name is taken. The studies are restricted as for [RegisterSolver].
+// name is taken. The same studies as for [RegisterSolver] can use it.
 func RegisterClip(name string, c Clip) { ownClips.add(name, c) }
 
 func (r *registry[T]) add(name string, extension T) {
@@ -147,7 +147,7 @@ func extensionNotes(st *study.Study) (notes []string) {
 	return notes
 }
 
-// A clipped solver applies the [Clip] of an extension to another solver's proposals.
+// A clipped solver applies the [Clip] of an extension to the proposals of another solver.
 type clipped struct {
 	solver.Solver
 	shorten Clip

@@ -148,8 +148,8 @@ func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 }
 
 // inputs returns the distributions of one released element for two inputs. The L2 distance between
-// the inputs is factor times the clip. It is spread equally over the elements of m, of which there
-// are one or two.
+// the inputs is factor times the clip. It is spread equally over the elements of m, one or
+// two.
 func inputs(m *dpmech.Sum, factor int) (p, q cells) {
 	distance, n := 512, 1<<15 // distance is how far one element moves, in cells
 	if m.Dim() == 2 {

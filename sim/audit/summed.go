@@ -14,8 +14,8 @@ import (
 )
 
 // A summed is a test case in which only the sum of the clients' gradients is opened. The last
-// clients collude with the observer, and their records have zero gradients. Only the noise shares
-// of the honest clients, of which there are as few as the study allows, protect the record.
+// clients collude with the observer, and their records have zero gradients. As few honest clients
+// as the study allows protect the record with their noise shares.
 type summed struct {
 	mode      string // value of the setting inference.gradients
 	rate      float64

@@ -8,8 +8,9 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// An Accounting holds the privacy cost of a run for each image and, for comparison, the cost that
-// the d3p paper states for the same noise and a proved bound for the paper's sampling.
+// An Accounting holds the privacy cost of a run for each image. For comparison, it also has the
+// cost that the d3p paper states for the same noise, and a proved bound for the way in which the
+// paper samples.
 type Accounting struct {
 	Epsilon     float64 `json:"epsilon"` // upper bound on the ε of the whole run
 	Delta       float64 `json:"delta"`
@@ -19,8 +20,8 @@ type Accounting struct {
 	Sensitivity float64 `json:"sensitivity"` // clip plus a bound on the rounding error
 	Sigma       float64 `json:"sigma"`       // standard deviation of the noise in a sum of gradients
 
-	// Published is the ε that the d3p paper states, and PublishedReplace the one that d3p's
-	// function approximate_sigma returns. Both are for batches of a fixed size drawn without
+	// Published is the ε that the d3p paper states, and PublishedReplace the ε that d3p's function
+	// approximate_sigma returns. Both assume batches of fixed size that are drawn without
 	// replacement.
 	Published        float64 `json:"published"`
 	PublishedReplace float64 `json:"published_replace"`
@@ -29,7 +30,7 @@ type Accounting struct {
 	Proved float64 `json:"published_proved"`
 }
 
-// mechanism returns the mechanism that releases sums of the gradients of images.
+// mechanism returns the mechanism that releases gradient sums of images.
 func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	shape := vae.Shape{Pixels: pixels, Hidden: s.Hidden, Latent: s.Latent}
 	return dpmech.NewProductSum(dpmech.ProductConfig{
@@ -39,7 +40,7 @@ func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	})
 }
 
-// Account returns the privacy cost of the run without running it, or nil without privacy.
+// Account returns the privacy cost of the run without running it, or nil if the run has no privacy.
 func (s *Spec) Account(pixels int) (*Accounting, error) {
 	if s.Privacy == nil {
 		return nil, nil

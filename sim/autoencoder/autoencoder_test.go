@@ -88,7 +88,7 @@ func play(t *testing.T, dir string, workers int, settings ...string) (*Run, *Res
 	return run, result
 }
 
-// The results must not depend on the number of workers. The loss must be larger with privacy.
+// The results must not depend on the number of workers, and the loss must be larger with privacy.
 func TestRun(t *testing.T) {
 	dir := folder(t)
 	run, private := play(t, dir, 1)
@@ -123,15 +123,15 @@ func TestRun(t *testing.T) {
 	if err != nil || picture.Bounds().Dx() != 10*(5*3+2)+2 {
 		t.Errorf("the picture: %v", err)
 	}
-	// The experiment file in the results folder must describe the same experiment.
+	// The experiment file in the results folder must describe the same experiment as the original.
 	spec, err := Load(filepath.Join(out, "autoencoder.toml"), nil)
 	if err != nil || spec.Privacy == nil || *spec.Privacy != *run.Spec.Privacy {
 		t.Errorf("the saved file: %v", err)
 	}
 }
 
-// The values are those of the d3p paper, of d3p's function, and the proved value for batches of
-// fixed size. Two independent accountants give 0.535, 1.012 and 1.983.
+// The first values are from the d3p paper and from d3p's function. The last is the proved value for
+// batches of fixed size. Two independent accountants give 0.535, 1.012 and 1.983.
 func TestAccountingOfD3P(t *testing.T) {
 	spec, err := Load(filepath.Join("..", "..", "experiments", "d3p", "vae-mnist.toml"), nil)
 	if err != nil {
@@ -157,7 +157,7 @@ func TestAccountingOfD3P(t *testing.T) {
 	}
 }
 
-// The data file has one image less than the public number.
+// The data file has one image fewer than the public number.
 func TestNoiseFollowsFromThePublicNumberOfImages(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "train.idx.gz"), idx(199))

@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// mostPlanned is the maximum number of steps that a device computes in one call. The user sees
-// progress only between calls.
+// mostPlanned is the maximum number of steps that a device computes in one call. Only between calls
+// can the user see progress.
 const mostPlanned = 512
 
 // onDevice is the part of a run that computes steps on a device. plan draws the batches and the
@@ -21,8 +21,8 @@ type onDevice struct {
 	plan   func(steps int) (vae.Planned, error)
 }
 
-// Use makes the first device, if there is one, compute all steps. The CPU draws the batches in any
-// case, so the privacy cost is the same, but the random numbers differ.
+// Use makes the first device, if there is one, compute all steps. The privacy cost stays the same,
+// because the CPU draws the batches in any case, but the random numbers differ.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {
@@ -87,7 +87,7 @@ func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	}, nil
 }
 
-// planned computes at most the given number of steps on the device, or on the CPU if it fails.
+// planned computes at most the given number of steps. If the device fails, the CPU computes them.
 func (r *Run) planned(steps int) (int, error) {
 	plan, err := r.device.plan(steps)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // A card is an emulated device that fails after a given number of launches. It counts the bytes
-// that are allocated and not yet freed.
+// that are allocated at the moment.
 type card struct {
 	emulator.Device
 	launches, fails int
@@ -44,7 +44,8 @@ func (s socket) Take() ([]device.Device, error, error) { return []device.Device{
 func (s socket) Demanded() bool                        { return s.demanded }
 func (s socket) String() string                        { return "cuda:0" }
 
-// playOn runs the tiny experiment on a card. It returns the result and the messages to the user.
+// playOn runs the tiny experiment on the card in s. It returns the result and the messages to the
+// user.
 func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []string, err error) {
 	t.Helper()
 	spec, err := Load(filepath.Join(folder(t), "tiny.toml"), settings)
@@ -65,8 +66,8 @@ func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []
 	return result, said, err
 }
 
-// A device and the CPU compute the same results. If the device fails, the CPU must continue, unless
-// the user requires the device.
+// A device must compute the same results as the CPU. If the device fails, the CPU must take over,
+// unless the user requires the device.
 func TestDevice(t *testing.T) {
 	whole := new(card)
 	for _, settings := range [][]string{nil, {NonPrivate}} {
@@ -81,7 +82,7 @@ func TestDevice(t *testing.T) {
 		if _, _, err := playOn(t, socket{card: tried}, append(settings, "training.epochs=1")...); err != nil {
 			t.Fatal(err)
 		}
-		// The device computes an epoch at a time. It fails in the second epoch, or in the self-test
+		// The device computes one epoch per call. It fails in the second epoch, or in the self-test
 		// before the first.
 		for _, fails := range []int{tried.launches + 7, 5} {
 			broken, said, err := playOn(t, socket{card: &card{fails: fails}}, settings...)

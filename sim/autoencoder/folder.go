@@ -86,8 +86,8 @@ func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// The layout of the picture, with columns images in a row. The first row has images of the test
-// set, the second their reconstructions, and the others images drawn from the network.
+// The picture has columns images in a row. The first row has images of the test set, the second
+// their reconstructions, and the other rows images drawn from the network.
 const (
 	columns   = 10
 	made      = 4 // number of rows of drawn images
@@ -119,7 +119,7 @@ func greys(probabilities []float32) []byte {
 	return image
 }
 
-// tableau arranges images in rows of ten. The gap after the first two rows is wider.
+// tableau arranges images in rows of ten, with a wider gap after the first two rows.
 func tableau(images [][]byte, height, width int) image.Image {
 	cellHeight, cellWidth := height*magnified+gap, width*magnified+gap
 	rows := (len(images) + columns - 1) / columns

@@ -13,7 +13,7 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// Images are greyscale images of one size, with a byte for each pixel, row by row.
+// Images are greyscale images of one size, with one byte per pixel, row by row.
 type Images struct {
 	Height, Width int
 	Pixels        [][]byte
@@ -58,7 +58,7 @@ func readIdx(r io.Reader, most int) (*Images, error) {
 		return nil, fmt.Errorf("has images of %d by %d pixels; at most %d pixels are possible", head.Height, head.Width, vae.MaxSide)
 	}
 	images := &Images{Height: int(head.Height), Width: int(head.Width)}
-	for i := range head.Count { // the count in the header may be wrong, so the slice grows with the data
+	for i := range head.Count { // the count in the header may be wrong, so the slice grows with the data that is really there
 		image := make([]byte, head.Height*head.Width)
 		if _, err := io.ReadFull(r, image); err != nil {
 			return nil, fmt.Errorf("ends within image %d of %d: %w", i+1, head.Count, err)

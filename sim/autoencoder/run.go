@@ -25,8 +25,8 @@ type Result struct {
 	TestLoss float64     `json:"test_loss"`
 	Privacy  *Accounting `json:"privacy,omitempty"` // nil without privacy
 
-	// ComputedOn is the name of the device that computed the steps, or empty for the CPU. Results
-	// for the same seed differ between the two.
+	// ComputedOn is the name of the device that computed the steps, or empty if the CPU did. With
+	// the same seed, the two give different results.
 	ComputedOn string `json:"computed_on,omitempty"`
 	Folder     string `json:"folder,omitempty"`
 }
@@ -49,7 +49,7 @@ type Run struct {
 	device      *onDevice // device that computes the steps; nil for the CPU
 }
 
-// These constants name the seeded streams by their purposes.
+// These constants are the names of the seeded random streams.
 const (
 	purposeWeights  = "autoencoder/weights"
 	purposeSums     = "autoencoder/sums"
@@ -104,7 +104,7 @@ func (r *Run) read() error {
 	return nil
 }
 
-// sums returns the mechanism that adds up the gradients of a batch, and the largest batch.
+// sums returns the mechanism that adds up the gradients of a batch, and the maximum batch size.
 func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, error) {
 	sampler, err := dpmech.Poisson{Rate: s.Rate()}.Sampler(records)
 	if err != nil {
@@ -125,8 +125,8 @@ func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, e
 // Close stops the workers and frees the device's memory.
 func (r *Run) Close() error { return r.trainer.Close() }
 
-// Train computes all steps. After each step, or plan of several, it calls progress with the latest
-// loss on the test set, which is public.
+// Train computes all steps. After each step, or each call of the device, it calls progress with the
+// latest loss on the test set, which is public.
 func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (*Result, error) {
 	s := r.Spec
 	result := &Result{
@@ -156,7 +156,8 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 	return result, nil
 }
 
-// steps computes the next step, or at most left steps on a device, and returns their number.
+// steps computes the next step or, on a device, at most left steps. It returns the number of
+// computed steps.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))
@@ -164,7 +165,7 @@ func (r *Run) steps(left int) (int, error) {
 	return 1, r.trainer.Step()
 }
 
-// loss returns the mean −ELBO per test image. Every call uses the same draws.
+// loss returns the mean −ELBO per test image. All calls use the same random draws.
 func (r *Run) loss() float64 {
 	return r.trainer.Loss(r.test.Pixels, seeded.Stream(r.seed, purposeTest))
 }

@@ -13,13 +13,13 @@ import (
 // Version is the version of the file format.
 const Version = 1
 
-// A Spec is a checked experiment file.
+// A Spec is an experiment file whose settings have been checked.
 type Spec struct {
 	Name, Title    string
 	Hidden, Latent int
 	Train, Test    string // paths of the image files
 	Records        int    // public number of training images
-	Batch          int    // expected size of a batch
+	Batch          int    // expected batch size
 	Epochs         int
 	StepSize       float64
 	Seed           uint64
@@ -151,19 +151,18 @@ func positive(t *document.Table, key string, byDefault float64) float64 {
 	return x
 }
 
-// stepsPerEpoch returns the number of records divided by the expected size of a batch, rounded
-// down.
+// stepsPerEpoch returns the number of records divided by the expected batch size, rounded down.
 func (s *Spec) stepsPerEpoch() int { return s.Records / s.Batch }
 
 // Steps returns the number of steps of the whole run.
 func (s *Spec) Steps() int { return s.Epochs * s.stepsPerEpoch() }
 
-// Rate returns the probability that an image is in a batch.
+// Rate returns the probability with which an image is drawn for a batch.
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
-// together returns the maximum number of gradients in one floating-point sum: the mean size of a
-// batch plus six standard deviations plus twelve, rounded up to a multiple of 16, but at most 4096.
-// Surplus gradients are added one by one.
+// together returns the maximum number of gradients in one floating-point sum. It is the mean batch
+// size plus six standard deviations plus twelve, rounded up to a multiple of 16, but at most 4096.
+// Further gradients are added one by one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// The training run whose speed [Examine] measures: d3p's autoencoder for MNIST.
+// [Examine] measures the speed of this training run: d3p's autoencoder for MNIST.
 const (
 	speedImages = 6_000
 	speedBatch  = 128
@@ -25,8 +25,8 @@ var (
 	speedSampling = dpmech.Poisson{Rate: speedBatch / float64(speedImages)}
 )
 
-// A Speed reports the speed of a machine, also for training an autoencoder. Processor and GPUs
-// replace the fields of the same name in the embedded report.
+// A Speed reports the speed of a machine, including its speed in training an autoencoder. Processor
+// and GPUs replace the fields of the same name in the embedded report.
 type Speed struct {
 	*speed.Report
 	// Network describes the autoencoder.
@@ -38,14 +38,14 @@ type Speed struct {
 // ProcessorSpeed describes the speed of the CPU.
 type ProcessorSpeed struct {
 	speed.Processor
-	// Network is the number of private steps of the autoencoder per second, on all cores.
+	// Network is the number of private autoencoder steps per second, on all cores.
 	Network float64 `json:"network_steps_per_second"`
 }
 
 // GPUSpeed describes the speed of a GPU. All rates are zero if Failed is not empty.
 type GPUSpeed struct {
 	speed.GPU
-	// Network is the number of private steps of the autoencoder per second, and Plain the number
+	// Network is the number of private autoencoder steps per second, and Plain the number of steps
 	// without privacy.
 	Network float64 `json:"network_steps_per_second,omitempty"`
 	Plain   float64 `json:"network_steps_per_second_plain,omitempty"`
@@ -74,7 +74,7 @@ func Examine() (*Speed, error) {
 	return s, nil
 }
 
-// Lines returns the report as readable lines.
+// Lines returns the report as lines of text.
 func (s *Speed) Lines() []speed.Line {
 	all := append(s.Report.Lines(), speed.Line{
 		Check: "autoencoder", Found: fmt.Sprintf("all cores take %s private steps a second (%s)", speed.Count(s.Processor.Network), s.Network),
@@ -122,8 +122,8 @@ func processorRate() (float64, error) {
 	})
 }
 
-// deviceRate returns the best measured number of steps per second on a device, including the time
-// in which the CPU draws the batches.
+// deviceRate returns the best measured number of steps per second on a device. The measured time
+// includes drawing the batches on the CPU.
 func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	run, most, err := newSpeedRun()
 	if err != nil {
@@ -172,7 +172,7 @@ func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	return vae.NewTrainer(n, data, sums, most, vae.Options{Rate: 1e-3, Batch: speedBatch, Workers: runtime.NumCPU()}, src)
 }
 
-// newSpeedRun returns a run of the timed mechanism, and the maximum batch size.
+// newSpeedRun returns a run of the mechanism that is timed, and the maximum batch size.
 func newSpeedRun() (*dpmech.ProductRun, int, error) {
 	sampler, err := speedSampling.Sampler(speedImages)
 	if err != nil {

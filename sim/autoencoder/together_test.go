@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Fewer than one in 10^9 batches may contain more records than together returns. The Poisson
-// distribution has a heavier upper tail than the binomial distribution.
+// At most one batch in 10^9 may have more records than together returns. The test uses the Poisson
+// distribution, whose upper tail is heavier than that of the binomial distribution.
 func TestFewBatchesAreLarger(t *testing.T) {
 	for batch := 1; batch <= 3600; batch++ {
 		s := &Spec{Batch: batch}

@@ -21,8 +21,8 @@ type Cost struct {
 	Proven  float64 // proven ε; NaN if no bound is proven
 }
 
-// Play runs the baseline method of the study of p on the records of its only client. The result, a
-// Gaussian with independent coordinates, becomes the posterior of p.
+// Play runs the study's baseline method on the records of p's only client. The resulting Gaussian,
+// which has independent coordinates, becomes the posterior of p.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
 	if n := len(p.Federation.Shards); n != 1 {
 		return Cost{}, fmt.Errorf("baseline: %d clients hold the records, want one", n)
@@ -63,7 +63,7 @@ func Play(p *sim.Play, seed uint64) (Cost, error) {
 	return cost, nil
 }
 
-// records holds all records of a study, and the compiled log density of its model.
+// records holds all records of a study and the compiled log density of its model.
 type records struct {
 	play    *sim.Play
 	fit     *fit.Model
@@ -104,8 +104,8 @@ func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 // purpose is the name of the random streams that the baseline methods use.
 const purpose = "baseline"
 
-// normals returns a function that fills a slice with standard normal numbers. Anyone can compute
-// them from seed and index, so they protect no records.
+// normals returns a function that fills a slice with standard normal numbers. They protect no
+// records, because anyone can compute them from seed and index.
 func normals(seed uint64, index ...uint64) func(dst []float64) {
 	r := rand.New(seeded.Stream(seed, purpose, index...))
 	return func(dst []float64) {

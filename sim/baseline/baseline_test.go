@@ -11,7 +11,7 @@ import (
 	"fedpvi/sim"
 )
 
-// play sets up a logistic regression with one coefficient, an intercept or the slope of x.
+// play sets up a logistic regression with a single coefficient: an intercept or the slope of x.
 func play(t *testing.T, n int, inference, privacy, baseline string) *sim.Play {
 	t.Helper()
 	text := fmt.Sprintf(`
@@ -50,8 +50,8 @@ synthetic.truth.x = 1.0
 	return p
 }
 
-// exact computes the mean and standard deviation of a tempered posterior by quadrature. It bounds
-// the log likelihood of each record below by −bound, and then raises the likelihood to the power w.
+// exact computes the mean and standard deviation of a tempered posterior by quadrature. It limits
+// each record's log likelihood to at least −bound, and raises the likelihood to the power w.
 func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 	s := p.Federation.Shards[0]
 	var total, first, second float64
@@ -85,10 +85,10 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 	}
 }
 
-// The effect of the only record is negligible, so the chain is an autoregression around the prior's
-// mean with coefficient 1 − η/2. Each step adds noise with variance η, or with η²/4 times the
-// variance of the noisy sums if that is larger. The average covers 10,000 steps, and is at least as
-// precise as 10,000·(η/2)/2 independent samples.
+// The only record has hardly any effect, so the chain is an autoregression around the prior mean
+// with coefficient 1 − η/2. The noise of a step has variance η or, if that is larger, η²/4 times
+// the variance of the noisy sums. The average over 10,000 steps is at least as precise as
+// 10,000·(η/2)/2 independent samples.
 func TestLangevinVariance(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
 		{1e-9, 0.2, 0.2},            // the privacy noise is negligible, so a step adds noise of variance η
@@ -102,13 +102,13 @@ func TestLangevinVariance(t *testing.T) {
 		forget := 1 - c.eta/2
 		want := c.step / (1 - forget*forget)
 		got := 1 / p.Posterior()[1]
-		if math.Abs(got/want-1) > 0.16 { // a variance from about 500 independent samples has sd 6.3 %
+		if math.Abs(got/want-1) > 0.16 { // the sd of a variance that is estimated from about 500 independent samples is 6.3 %
 			t.Errorf("clip %g: variance %g, want %g", c.clip, got, want)
 		}
 	}
 }
 
-// Langevin steps cost as much as the same number of steps of variational inference.
+// Langevin steps must cost as much as the same number of variational inference steps.
 func TestLangevinCost(t *testing.T) {
 	p := play(t, 20, "steps = 50\nstep_size = 0.01", "epsilon = 0.7\nclip = 1.0", "dp-sgld")
 	cost, err := Play(p, 1)
@@ -120,8 +120,8 @@ func TestLangevinCost(t *testing.T) {
 	}
 }
 
-// For a parameter θ with two values, the exact pure ε of one sample from the tempered posterior
-// must not exceed the ε for which the power was chosen, and must come close to it.
+// The parameter θ has two values. The exact pure ε of one sample from the tempered posterior must
+// not exceed the ε for which the power was chosen, and must come close to it.
 func TestWeight(t *testing.T) {
 	const epsilon, bound = 0.8, 3.0
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -169,8 +169,8 @@ func ratio(prior []float64, said [2][2]float64, w float64) float64 {
 	return max(math.Abs(math.Log(p[0][0]/p[1][0])), math.Abs(math.Log(p[0][1]/p[1][1])))
 }
 
-// The last states of 40 chains must be samples of the tempered posterior. Their mean has a standard
-// error of .16 sds, and their sd has one of 11 %. The bounds are four standard errors.
+// The last states of 40 chains must be samples from the tempered posterior. Their mean has a
+// standard error of .16 sds, and their sd has one of 11 %. The bounds are four standard errors.
 func TestOneSample(t *testing.T) {
 	p := play(t, 30, "", "epsilon = 0.5\nclip = 1.0", "one-posterior-sample")
 	mean, sd := exact(p, 0.5, 1)

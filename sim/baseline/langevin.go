@@ -12,8 +12,8 @@ import (
 
 // langevin runs stochastic gradient Langevin dynamics with differential privacy (Wang, Fienberg and
 // Smola, "Privacy for Free: Posterior Sampling and Stochastic Gradient Monte Carlo", 2015,
-// algorithm 2), with the clip, the batches and the noise of the study's private gradient steps, and
-// so the same cost. A step of size η is
+// algorithm 2), with the same clip, batches and noise as the study's private gradient steps, and so
+// at the same cost. A step of size η is
 //
 //	θ ← θ + η/2 · (∇log p(θ) + G) + e,
 //
@@ -107,6 +107,6 @@ func (m *moments) found() (mean, sd []float64) {
 	return m.mean, sd
 }
 
-// pointSD replaces a standard deviation of zero on the model's scale, because the precision in q
-// must be finite.
+// pointSD replaces a standard deviation of zero on the model's scale, because q needs a finite
+// precision.
 const pointSD = 1e-6

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	sitesHeld = 1 << 26 // maximum length of the factors of all records, in float64s (half a gigabyte)
+	sitesHeld = 1 << 26 // maximum number of float64s in the factors of all records (half a gigabyte)
 	sepPasses = 400     // number of passes of stochastic expectation propagation per coordinate
 )
 
 // epOptions make expectation propagation converge even if the factors of records disagree strongly.
 var epOptions = ep.Options{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
 
-// propagate runs expectation propagation, or its stochastic form, without privacy. The fixed point
+// propagate runs expectation propagation, or its stochastic form, without privacy. Its fixed point
 // becomes the posterior of p.
 func propagate(p *sim.Play) (Cost, error) {
 	nothing := Cost{math.NaN(), math.NaN()}
@@ -48,8 +48,8 @@ func propagate(p *sim.Play) (Cost, error) {
 }
 
 // tie finds one common factor for all records by stochastic expectation propagation. With a
-// diagonal family, the step of a coordinate ignores its correlation with others, so tie shortens
-// the steps by the number of coordinates, and takes as many times more.
+// diagonal family, a step in one coordinate ignores its correlation with the others. So tie divides
+// the steps by the number of coordinates and takes that many times more of them.
 func tie(dst, prior []float64, t ep.Tilted, how study.Propagation, d int) error {
 	o := ep.SEPOptions{
 		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),

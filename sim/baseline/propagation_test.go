@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The mean and sd must be those of quadrature to three digits, with a factor for every record (ep)
-// and with one common factor (sep).
+// The mean and sd must agree with quadrature to three digits, whether every record has its own
+// factor (ep) or all share one (sep).
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, name := range []string{"ep", "sep"} {
 		p := play(t, 150, "solver = \"dp-sep\"", "epsilon = 1.0\nclip = 1.0", name)

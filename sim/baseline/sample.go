@@ -30,12 +30,12 @@ func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 	return min(1, epsilon/bound)
 }
 
-// links is the number of states of the Markov chain.
+// links is the length of the Markov chain.
 const links = 5000
 
-// oneSample returns the last state of a long Metropolis chain for the tempered posterior. It starts
-// at the mean of the pooled fit, and the proposals use the curvature there. The distance of the
-// last state from an exact sample is unknown, so no privacy is proven.
+// oneSample returns the last state of a long Metropolis chain for the tempered posterior. The chain
+// starts at the mean of the pooled fit, and its proposals use the curvature there. No privacy is
+// proven, because nobody knows how far the last state is from an exact sample.
 func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	target := r.play.Federation.Protocol.Study().Privacy
 	at, _, err := r.play.Reference.Moments()
@@ -77,7 +77,7 @@ func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 		r.program.LogDensities(each, theta, r.table)
 		var sum float64
 		for _, l := range each {
-			if !(l >= -bound) { // the condition is also true if l is NaN
+			if !(l >= -bound) { // also true if l is NaN
 				l = -bound
 			}
 			sum += l

@@ -7,8 +7,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// An Answer contains a question with all its values, and the resulting privacy bounds. The JSON
-// names are stable. A bound that guarantees nothing is null, and Vacuous is then true.
+// An Answer holds a question with all its values, and the privacy bounds that follow. The JSON
+// names are stable. If a bound guarantees nothing, it is null and Vacuous is true.
 type Answer struct {
 	EpsilonUpper    *float64             `json:"epsilon_upper"`
 	EpsilonLower    *float64             `json:"epsilon_lower"`
@@ -29,10 +29,10 @@ type Answer struct {
 	Profile accountant.Profile `json:"-"`
 }
 
-// Risk describes the success of an attacker who sees all releases and wants to know which of two
-// adjacent inputs they came from.
+// Risk tells how well an attacker who sees all releases can guess which of two adjacent inputs they
+// came from.
 type Risk struct {
-	// upper bound on the true-positive rate minus the false-positive rate of any attack
+	// upper bound on TPR − FPR, the true-positive rate minus the false-positive rate, of any attack
 	Advantage float64 `json:"advantage"`
 	// lower bound on TPR − FPR of the best attack
 	AdvantageLow float64 `json:"advantage_lower"`
@@ -40,25 +40,25 @@ type Risk struct {
 	AccuracyLow  float64 `json:"accuracy_lower"`
 	Rates        []Rate  `json:"true_positive_rates"`
 	Prior        float64 `json:"prior"`
-	// Exception is the probability that the releases change the odds by more than
+	// Exception is the probability that the releases change the odds by a larger factor than
 	// exp(LogOddsFactor).
 	Exception float64 `json:"odds_exception"`
-	// LogOddsFactor is the logarithm of the largest factor by which the releases change the odds,
-	// except with probability Exception.
+	// LogOddsFactor is the logarithm of the largest factor by which the releases change the odds.
+	// With probability Exception they may change them more.
 	LogOddsFactor *float64 `json:"log_odds_factor"`
 	// odds after the releases, for the prior probability Question.Prior
 	Odds  *float64 `json:"posterior_odds"`
 	Group Group    `json:"group"`
 }
 
-// Rate is the true-positive rate of the best attack with the false-positive rate FPR, between
-// TPRLow and TPR.
+// Rate gives the true-positive rate of the best attack with the false-positive rate FPR. It is
+// between TPRLow and TPR.
 type Rate struct {
 	FPR    float64 `json:"fpr"`
 	TPR    float64 `json:"tpr_upper"`
 	TPRLow float64 `json:"tpr_lower"`
-	// Posterior is an upper bound on the probability that the record was used, if the attack says
-	// so.
+	// Posterior is an upper bound on the probability that the record was used, given that the
+	// attack says so.
 	Posterior float64 `json:"posterior"`
 }
 
@@ -70,7 +70,7 @@ type Group struct {
 	Vacuous      bool     `json:"vacuous"`
 }
 
-// Compare contains values of ε by other accounting methods and under other adjacencies.
+// Compare holds the ε that other accounting methods give, also under other adjacencies.
 type Compare struct {
 	Methods     []Compared `json:"methods"`
 	Adjacencies []Compared `json:"adjacencies"`
@@ -95,8 +95,8 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// Ask computes the missing value of a question and the privacy bounds. If it is not ε or δ, Ask
-// also checks that the accounted cost meets the target (ε, δ).
+// Ask computes the missing value of a question and the privacy bounds. If the missing value is
+// neither ε nor δ, Ask also checks that the accounted cost meets the target (ε, δ).
 func Ask(q Question) (*Answer, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func Ask(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// promise sets the guaranteed ε and δ. It returns the δ of the other bounds.
+// promise sets the guaranteed ε and δ. It returns the δ for which the other bounds are computed.
 func (a *Answer) promise(q Question) (float64, error) {
 	delta := 0.0
 	if q.Delta != nil {

@@ -10,7 +10,7 @@ import (
 
 func of[T any](x T) *T { return &x }
 
-// The ε of each solution must meet the target and be close to it.
+// The ε of each solution must meet the target, and must not be far below it.
 func TestSolveRoundTrip(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -57,7 +57,7 @@ func TestSolveRoundTrip(t *testing.T) {
 	}
 }
 
-// JSON has no NaN and no infinity.
+// Extreme answers must encode as JSON, which has neither NaN nor infinity.
 func TestExtremesEncode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -1,6 +1,6 @@
 // Package calculator computes the privacy of a planned series of noisy releases without a study:
-// the cost and the success of an attacker or, for a target (ε, δ), the noise, the sampling rate or
-// the number of steps.
+// the cost and an attacker's chance of success. Given a target (ε, δ), it computes the noise, the
+// sampling rate or the number of steps.
 package calculator
 
 import (
@@ -29,9 +29,9 @@ const (
 	Permutation Sampling = "permutation"
 )
 
-// A Question describes releases of sums of vectors of L2 norm at most 1, plus Gaussian noise.
-// Exactly one of noise multiplier, rate, steps, ε and δ is nil, and [Ask] computes it. Without
-// sampling the rate may also be nil, for 1.
+// A Question describes a series of releases. Each is a sum of vectors of L2 norm at most 1, plus
+// Gaussian noise. Of the noise multiplier, the rate, the steps, ε and δ, exactly one is nil, and
+// [Ask] computes it. Without sampling the rate may also be nil, which means 1.
 type Question struct {
 	Sampling        Sampling
 	Adjacency       accountant.Adjacency
@@ -43,10 +43,10 @@ type Question struct {
 	FPRs    []float64
 	Prior   float64 // attacker's prior probability that the record was used
 	Group   int     // number of records in a group
-	Compare bool    // whether to compute bounds also by other methods and under other adjacencies
+	Compare bool    // whether to compute the bounds by other methods and under other adjacencies too
 }
 
-// maxSteps is the maximum number of steps in a search.
+// maxSteps is the largest number of steps that a search considers.
 const maxSteps = 10_000_000
 
 // unknown returns the JSON name of the value that must be computed.
@@ -149,12 +149,12 @@ func batches(rate float64) (int, error) {
 	return int(n), nil
 }
 
-// inEpochs reports whether the steps form epochs of 1/q steps.
+// inEpochs reports whether the sampling divides the steps into epochs of 1/q steps.
 func (q Question) inEpochs() bool {
 	return q.Sampling == RandomAllocation || q.Sampling == Permutation
 }
 
-// solve sets the missing value, with the JSON name unknown, so that the releases meet the target.
+// solve sets the missing value so that the releases meet the target. unknown is its JSON name.
 func (q Question) solve(unknown string) (Question, error) {
 	var target accountant.Target
 	if q.Epsilon != nil && q.Delta != nil {

@@ -6,7 +6,7 @@ import "gonum.org/v1/gonum/mat"
 type moments struct {
 	n, moved float64
 	mean     []float64
-	products *mat.SymDense // sum of products of differences from the mean, updated by Welford's recurrence
+	products *mat.SymDense // sum of products of deviations from the mean, updated by Welford's recurrence
 	apart    []float64
 }
 

@@ -16,16 +16,16 @@ import (
 // Links is the number of states of the Markov chain that [Posterior] runs.
 const Links = 20000
 
-// leastAccepted is the minimum share of accepted proposals. If proposals are accepted with
-// probability a, n states of the chain are as precise as n·a/(2 − a) independent draws: about 1,000
-// for the whole chain at the minimum.
+// leastAccepted is the smallest allowed share of accepted proposals. If a proposal is accepted with
+// probability a, n states of the chain are as precise as n·a/(2 − a) independent draws. At the
+// smallest share, these are about 1,000 for the whole chain.
 const leastAccepted = 0.1
 
-// Posterior returns the mean and covariance of the posterior of θ given all records. The log
-// posterior must be concave at the point at, near its maximum. The first fifth of the states is
-// dropped. If the chain is as precise as n independent draws and the posterior is nearly normal,
-// the relative error of an sd is 1/√(2n), about 1 %. Posterior fails if too few proposals are
-// accepted, as with very many coefficients.
+// Posterior returns the mean and covariance of the posterior of θ given all records. At the point
+// at, which should be near the maximum, the log posterior must be concave. The first fifth of the
+// states is dropped. If the chain is as precise as n independent draws and the posterior is nearly
+// normal, the relative error of an sd is 1/√(2n), about 1 %. Posterior fails if too few proposals
+// are accepted, which happens with very many coefficients.
 func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) (mean []float64, cov *mat.SymDense, err error) {
 	records, err := load(m, shards)
 	if err != nil {
@@ -92,8 +92,8 @@ func load(m *fit.Model, shards []*shard.Shard) (*records, error) {
 	return r, nil
 }
 
-// logPosterior returns the log density of θ up to a constant, or −∞ if that of a record is not
-// finite.
+// logPosterior returns the log density of θ up to a constant, or −∞ if the log density of a record
+// is not finite.
 func (r *records) logPosterior(theta []float64) (float64, error) {
 	sum := r.fit.Program().LogPrior(theta, nil)
 	r.draw.Draws[0] = theta
@@ -110,7 +110,7 @@ func (r *records) logPosterior(theta []float64) (float64, error) {
 	return sum, nil
 }
 
-// curvature returns the sum of the records' Hessians of the log likelihood, packed by rows.
+// curvature returns the Hessian of the records' log likelihood, packed by rows.
 func (r *records) curvature(at []float64) ([]float64, error) {
 	sum, one := make([]float64, len(at)*(len(at)+1)/2), make([]float64, len(at)*(len(at)+1)/2)
 	for _, e := range r.each {
@@ -124,7 +124,7 @@ func (r *records) curvature(at []float64) ([]float64, error) {
 	return sum, nil
 }
 
-// ErrNotConcave means that the log posterior is not concave where the chain starts.
+// ErrNotConcave means that the log posterior is not concave at the start of the chain.
 var ErrNotConcave = errors.New("the log posterior is not concave at the pooled fit: a Markov chain needs a model whose log posterior is concave")
 
 // Precision returns an upper triangular U with UᵀU = P, where P is the precision of the prior minus

@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// freedom is the number of degrees of freedom of the t distribution of the proposals. Its tails are
-// heavier than those of a posterior with a normal prior, so the chain converges at a geometric rate
-// (Mengersen and Tweedie, "Rates of convergence of the Hastings and Metropolis algorithms", 1996,
-// theorem 2.1).
+// freedom is the degrees of freedom of the proposals' t distribution. Its tails are heavier than
+// those of a posterior with a normal prior, so the chain converges at a geometric rate (Mengersen
+// and Tweedie, "Rates of convergence of the Hastings and Metropolis algorithms", 1996, theorem
+// 2.1).
 const freedom = 5
 
 // proposals generates independent draws from a multivariate t distribution around a point.

@@ -65,7 +65,7 @@ func (c *Column) check() {
 	}
 }
 
-// day returns the day at the beginning of text, or "" if there is none.
+// day returns the day with which text begins, or "" if it begins with none.
 func day(text string) string {
 	text = text[:min(len(text), len("2020-12-31"))]
 	if _, ok := calendar.Parse(text); !ok {
@@ -168,8 +168,8 @@ func first(raw json.RawMessage) string {
 	return ""
 }
 
-// categories returns the values and labels of categories, which are values, or objects with a value
-// and a label.
+// categories splits categories into values and labels. A category is a value, or an object with a
+// value and a label.
 func categories(all []json.RawMessage) (levels, labels []string) {
 	for _, raw := range all {
 		var c struct {
@@ -197,7 +197,7 @@ func csvw(columns []described) *Dictionary {
 			Minimum, MinInclusive, Maximum, MaxInclusive json.RawMessage
 		}
 		if json.Unmarshal(in.Datatype, &kind) != nil {
-			// a Datatype that is neither an object nor a string means no type
+			// if Datatype is neither an object nor a string, the column has no type
 			_ = json.Unmarshal(in.Datatype, &kind.Base)
 		}
 		c.Low, c.High = cmp.Or(number(kind.Minimum), number(kind.MinInclusive)), cmp.Or(number(kind.Maximum), number(kind.MaxInclusive))
@@ -241,7 +241,7 @@ func oneOrMore(raw json.RawMessage) []json.RawMessage {
 	return []json.RawMessage{raw}
 }
 
-// texts returns values as they are written in a file of records.
+// texts returns the values as a file of records would spell them.
 func texts(values []json.RawMessage) (all []string) {
 	for _, raw := range values {
 		var text string
@@ -253,7 +253,7 @@ func texts(values []json.RawMessage) (all []string) {
 	return all
 }
 
-// number decodes a JSON number, or a string that contains one, and returns nil for other values.
+// number decodes a JSON number, or a string with a number in it. It returns nil for other values.
 func number(raw json.RawMessage) *float64 {
 	return parse(texts([]json.RawMessage{raw})[0])
 }
@@ -330,13 +330,13 @@ func readREDCap(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// maxLevels is the maximum number of levels of a column of made-up records. A column with more
-// different strings cannot be used.
+// maxLevels is the maximum number of levels that a column of made-up records may have. A column
+// with more distinct strings cannot be used.
 const maxLevels = 30
 
 // madeUpRecords describes the columns of made-up records. Bounds are the range of the values,
-// rounded outwards. Levels are in the order in which they first occur.
-// If another character than a comma separates fields, numbers may have decimal commas.
+// rounded outwards. Levels keep the order in which they first occur. If fields are separated by a
+// character other than a comma, numbers may have decimal commas.
 func madeUpRecords(b []byte) (*Dictionary, error) {
 	separator := ','
 	line, _, _ := bytes.Cut(b, []byte("\n"))
@@ -379,8 +379,7 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// pointed returns a number with a decimal comma as a number with a point. It returns any other text
-// unchanged.
+// pointed replaces a decimal comma in a number by a point. It returns all other text unchanged.
 func pointed(text string) string {
 	number := strings.Replace(text, ",", ".", 1)
 	if _, err := strconv.ParseFloat(number, 64); err != nil {
@@ -389,8 +388,8 @@ func pointed(text string) string {
 	return number
 }
 
-// dated returns the description of a column of dates, or false if not all values are dates. The
-// bounds are the first day of the earliest year and the last day of the latest year.
+// dated returns the description of a date column, or false if some value is not a date. The bounds
+// are the first day of the earliest year and the last day of the latest year.
 func dated(name string, values []string) (Column, bool) {
 	c := Column{Name: name, Kind: Date}
 	for _, text := range values {
@@ -410,8 +409,8 @@ func dated(name string, values []string) (Column, bool) {
 	return c, day(c.First) != ""
 }
 
-// seen guesses the kind of a column from made-up values, with the bounds of dates and numbers, and
-// the levels of other columns.
+// seen guesses the kind of a column from made-up values. It sets the bounds of dates and numbers,
+// and the levels of other columns.
 func seen(name string, values []string) Column {
 	if c, ok := dated(name, values); ok {
 		return c
@@ -446,8 +445,8 @@ func seen(name string, values []string) Column {
 	return c
 }
 
-// outwards rounds both ends of a range outwards to multiples of the largest power of ten that is
-// not above the width of the range.
+// outwards rounds both ends of a range outwards, to multiples of a power of ten: the largest one
+// that does not exceed the width of the range.
 func outwards(low, high float64) (float64, float64) {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	low, high = math.Floor(low/step)*step, math.Ceil(high/step)*step

@@ -11,27 +11,27 @@ import (
 // A Column is a column of a data dictionary.
 type Column struct {
 	Name   string
-	Label  string // description for people; empty if the dictionary has none
+	Label  string // description for people; empty if the dictionary gives none
 	Kind   Kind
-	Low    *float64 // smallest value of a number; nil if the dictionary does not state it
-	High   *float64 // largest value of a number; nil if the dictionary does not state it
+	Low    *float64 // minimum of a number; nil if the dictionary gives none
+	High   *float64 // maximum of a number; nil if the dictionary gives none
 	First  string   // earliest possible day of a date, such as 2015-01-01; empty if unknown
 	Last   string   // latest possible day of a date; empty if unknown
-	Levels []string // values of a choice, at least two
-	Labels []string // meaning of each level; nil if the dictionary does not state it
-	Note   string   // reason why the column cannot be used, for the kind Unusable
+	Levels []string // levels of a choice, at least two
+	Labels []string // meaning of each level; nil if the dictionary gives none
+	Note   string   // reason why the column cannot be used; only for the kind Unusable
 }
 
 // A Kind is the kind of a column's values.
 type Kind int
 
 const (
-	Unusable Kind = iota // neither a regressor nor an outcome, such as free text
+	Unusable Kind = iota // can be neither a regressor nor an outcome, for example free text
 	Number               // a number
 	Whole                // a whole number
 	Date                 // a day, with or without the time of day
-	Choice               // one level of a list
-	Ordered              // a level of an ordered list, with the lowest level first
+	Choice               // one level from a list
+	Ordered              // one level from an ordered list, which begins with the lowest
 )
 
 // A Dictionary describes the columns of a table.
@@ -39,9 +39,9 @@ type Dictionary struct {
 	Source  string // kind of the dictionary, such as "REDCap data dictionary"
 	MadeUp  bool   // whether bounds and levels were derived from made-up records
 	Columns []Column
-	Missing []string // strings for a missing value; nil if unknown
+	Missing []string // strings that stand for a missing value; nil if unknown
 
-	Separator string // separator of the made-up records; "" if it is a comma or there are none
+	Separator string // field separator of the made-up records; "" if it is a comma or there are no records
 }
 
 func (d *Dictionary) column(name string) (*Column, error) {
@@ -58,7 +58,7 @@ func (d *Dictionary) column(name string) (*Column, error) {
 	return nil, fmt.Errorf("the %s has no column %s: it has %s", d.Source, name, list(d.names()))
 }
 
-// names returns the names of the columns that can be used.
+// names returns the names of the usable columns.
 func (d *Dictionary) names() (names []string) {
 	for _, c := range d.Columns {
 		if c.Kind != Unusable {
@@ -68,7 +68,7 @@ func (d *Dictionary) names() (names []string) {
 	return names
 }
 
-// list joins at most ten names.
+// list joins names, but at most ten of them.
 func list(names []string) string {
 	const most = 10
 	if len(names) <= most {

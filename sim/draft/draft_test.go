@@ -28,7 +28,7 @@ func read(t *testing.T, file string) *draft.Dictionary {
 	return d
 }
 
-// The drafts must be those in testdata. A draft without open choices must be a valid study.
+// The drafts must match those in testdata. If no choice is open, the draft must be a valid study.
 func TestDrafts(t *testing.T) {
 	for _, c := range []struct {
 		file    string
@@ -98,7 +98,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// For any dictionary, the draft of every outcome must be a valid study, have open choices, or be
+// For any dictionary and any outcome, the draft must be a valid study, or have open choices, or be
 // refused.
 func FuzzDraft(f *testing.F) {
 	for _, file := range []string{"redcap.csv", "schema.json", "csvw.json", "made-up.csv"} {

@@ -17,24 +17,25 @@ import (
 type Choices struct {
 	Name    string
 	Outcome string // name of the column that the model explains
-	// columns that explain the outcome; if empty, the other usable ones, but at most maxTerms
+	// columns that explain the outcome; if empty, the draft uses the other usable columns, but at
+	// most maxTerms
 	Terms   []string
-	Person  string // column that names the person of each row; empty if each person has one row
+	Person  string // column that identifies the person of each row; empty if each person has one row
 	Clients int    // number of data holders, at least 2
 	Epsilon float64
 }
 
-// maxTerms is the number of columns in a draft if the author names none.
+// maxTerms is the maximum number of columns in a draft if the author has not chosen any.
 const maxTerms = 12
 
-// A Draft is a study file in which the author must still make some choices.
+// A Draft is a study file in which the author may still have to make choices.
 type Draft struct {
 	Text string
-	// Open has a sentence for each choice that is still open. Programs then refuse the study.
+	// Open has one sentence per open choice. While there are any, the programs refuse the study.
 	Open []string
 }
 
-// Study returns the draft of a study. If no choice is open, package study accepts the text.
+// Study drafts a study. If no choice is open, package study accepts the text of the draft.
 func Study(d *Dictionary, c Choices) (*Draft, error) {
 	outcome, err := d.column(c.Outcome)
 	if err != nil {
@@ -65,7 +66,7 @@ func Study(d *Dictionary, c Choices) (*Draft, error) {
 	return draft, nil
 }
 
-// terms returns the columns that explain the outcome, and the names of the others.
+// terms returns the columns that explain the outcome, and the names of the columns left over.
 func (d *Dictionary) terms(c Choices, outcome *Column) (terms []*Column, left []string, err error) {
 	for _, name := range c.Terms {
 		t, err := d.column(name)
@@ -98,7 +99,7 @@ func (d *Dictionary) terms(c Choices, outcome *Column) (terms []*Column, left []
 type writer struct {
 	dictionary *Dictionary
 	b          strings.Builder
-	told       map[string]bool // comments that were already written
+	told       map[string]bool // comments that the draft already has
 	open       []string
 }
 
@@ -106,12 +107,14 @@ func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.b, format+"\n", args...)
 }
 
-// key writes a key and its value, with the comment where it first occurs in the draft.
+// key writes a key and its value. It adds the comment only the first time that it occurs in the
+// draft.
 func (w *writer) key(key, value, comment string) {
 	w.line("%s", strings.TrimRight(key+" = "+value+w.comment(comment), " "))
 }
 
-// comment returns text as the end of a line, or "" if it is empty or occurs earlier in the draft.
+// comment formats text for the end of a line. It returns "" if text is empty or the draft already
+// has it.
 func (w *writer) comment(text string) string {
 	if text == "" || w.told[text] {
 		return ""
@@ -120,7 +123,7 @@ func (w *writer) comment(text string) string {
 	return "  # " + text
 }
 
-// clean returns text on one line without control characters, for a comment of the study file.
+// clean removes line breaks and control characters from text, for a comment in the study file.
 func clean(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == ' ' }), " ")
 }
@@ -130,7 +133,7 @@ func quote(text string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b) // JSON escapes are valid in TOML
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string can always be encoded
+	_ = e.Encode(text) // every string can be encoded
 	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
 }
 
@@ -210,7 +213,8 @@ func (w *writer) column(c *Column, outcome bool) {
 	w.line("")
 }
 
-// bounds writes the bounds of a column, or leaves them open if one is missing.
+// bounds writes the bounds of a column. If one of them is missing, the bounds become an open
+// choice.
 func (w *writer) bounds(c *Column) {
 	const comment = "public; the closer they are to the values, the narrower the intervals"
 	switch {
@@ -280,7 +284,7 @@ func (w *writer) tail(c Choices) {
 	w.key("synthetic.records_per_client", "2000", "")
 }
 
-// float returns a number as a TOML float.
+// float formats a number as a TOML float.
 func float(x float64) string {
 	text := decimal(x)
 	if !strings.Contains(text, ".") {
