@@ -26,32 +26,32 @@ type Federation struct {
 	seed     uint64
 	workers  int
 	streams  []*dpmech.Stream // stream for the noise of each site
-	mail     []pvi.Release    // last release of each site
+	mail     []pvi.Release    // each site's last release
 	post     *post
 	verdicts map[pvi.Verdict]int
 
 	// LastOutcome is the outcome of the last round, or nil if there is none yet.
 	LastOutcome *lastround.Outcome
 	last        []*lastround.Site
-	iterates    *iterates // nil unless the study requests the variance of the iterates
+	iterates    *iterates // nil unless the study asks for the variance of the iterates
 	computedOn  string    // names of the devices; empty for the CPU
 
-	adder *Adder // adds up releases with secure sums; nil if the server adds them up
+	adder *Adder // adds up releases with secure sums; nil if the server adds them up itself
 
-	gathering *cuda.Gathering // combines the steps of several sites into one launch; nil on the CPU
+	gathering *cuda.Gathering // combines the steps of several sites into one launch of a device; nil on the CPU
 	tables    cuda.Tables     // copies of the sites' records on devices
 	failed    func(error) error
 }
 
 // New returns a federation of the given holders, whose posterior starts at the prior. If the study
-// requests it, New runs the scale phase and standardises the columns. workers limits the goroutines
-// that compute at a time, and does not affect the results.
+// has a scale phase, New runs it and standardises the columns. At most workers goroutines compute
+// at a time; their number does not affect the results.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	return newFederation(st, holders, seed, workers, nil)
 }
 
-// newFederation is like [New]. If clock is not nil, the study must have secure sums, and uses them
-// in all phases.
+// newFederation is like [New]. If clock is not nil, the study must have secure sums, and all its
+// phases use them.
 func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, clock func() float64) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -104,7 +104,8 @@ func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, 
 	return f, nil
 }
 
-// kept returns the holders with the records that clients use: a limited number of each person.
+// kept returns the holders with only the records that clients use: a limited number of rows of each
+// person.
 func kept(st *study.Study, holders []Holder) []Holder {
 	out := make([]Holder, len(holders))
 	for m, h := range holders {
@@ -113,9 +114,9 @@ func kept(st *study.Study, holders []Holder) []Holder {
 	return out
 }
 
-// checkHolders returns an error if a holder has no records. If the privacy unit is the record or
-// the person, the number of records is private, so even a holder without records takes part and
-// releases noise.
+// checkHolders returns an error if a holder has no records. But if the privacy unit is the record
+// or the person, the number of records is private, so that a holder without records takes part too,
+// and releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
 	empty := slices.IndexFunc(holders, func(h Holder) bool { return h.Records.Len() == 0 })
 	if st.Privacy.Unit.OfRecords() || empty < 0 {
@@ -128,8 +129,8 @@ func checkHolders(st *study.Study, holders []Holder) error {
 	return fmt.Errorf("%d records for %d clients: client %s has none; lower simulation.clients, or leave it out of the partition", records, len(holders), holders[empty].ID)
 }
 
-// Step runs the study until the next outcome, passes it to all sites, and returns it. It returns
-// nil at the end of the study.
+// Step runs the study up to the next outcome, passes this outcome to all sites and returns it. At
+// the end of the study it returns nil.
 func (f *Federation) Step() (*pvi.Outcome, error) {
 	for {
 		plan, ok := f.Server.Next()
@@ -155,7 +156,7 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 	return outcome, f.forSites(len(f.Sites), func(i int) error { return f.Sites[i].Settle(outcome) })
 }
 
-// collect returns the next outcome, or nil if no answer is on its way.
+// collect returns the next outcome, or nil if no answer is under way.
 func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
 	for outcome == nil && err == nil {
 		m, ok := f.post.next()
@@ -171,7 +172,7 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
 	for i, id := range plan.Participants {
-		for f.Sites[m].ID() != id { // the plan names its participants in the order of f.Sites
+		for f.Sites[m].ID() != id { // a plan lists its participants in the order of f.Sites
 			m++
 		}
 		asked[i] = m
@@ -193,8 +194,8 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 // Message returns the most recent release of site m, which the next call of Step overwrites.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
-// forSites calls do(i) for every site i from 0 to n−1, on several goroutines if the work is large
-// enough.
+// forSites calls do(i) for every site i from 0 to n−1. If the work is large enough, several
+// goroutines make the calls.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
 	solver := f.Protocol.Study().Inference.Solver
@@ -206,7 +207,7 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 }
 
 // forProposals calls do(i) for every i from 0 to n−1, where i numbers the sites that answer a plan.
-// With devices all calls run concurrently, so that a device can compute its sites' steps together.
+// With devices, all calls run concurrently, so that a device can combine the steps of its sites.
 func (f *Federation) forProposals(n int, do func(i int) error) error {
 	if f.gathering == nil {
 		return f.forSites(n, do)
@@ -218,10 +219,10 @@ func (f *Federation) forProposals(n int, do func(i int) error) error {
 	})
 }
 
-// Count returns the number of outcomes so far with the given verdict.
+// Count returns how many outcomes so far have the given verdict.
 func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
 
-// Run runs the study until it ends or ctx is done, and calls observe after every outcome but that
+// Run runs the study until it ends or ctx is done. It calls observe after every outcome except that
 // of the last round.
 func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) (err error) {
 	defer func() {

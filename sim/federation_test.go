@@ -56,8 +56,8 @@ func TestNonPrivateIsPooled(t *testing.T) {
 	}
 }
 
-// largestGap returns the largest relative difference between the means and sds of the posterior and
-// of the reference. Differences of means near zero are in units of the sd.
+// largestGap returns the largest relative difference between the posterior's means and sds and
+// those of the reference. Differences between means near zero are in units of the sd.
 func largestGap(r *Result) float64 {
 	var gap float64
 	for i, m := range r.Posterior {
@@ -94,7 +94,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 		{"privacy.unit=client"},
 		{"inference.schedule=asynchronous"},
 	} {
-		// There must be enough clients and coefficients for several goroutines to run.
+		// only with enough clients and coefficients do several goroutines run
 		settings = append(settings, "simulation.clients=80", "federation.min_clients=60")
 		st, path := experiment(t, "abalone/rings.toml", settings...)
 		var first []byte
@@ -155,8 +155,8 @@ func TestPrivacyOfARun(t *testing.T) {
 	}
 }
 
-// With published factors the proven μ is 7.24 and the claimed μ is 2.00. Tied and exact factors
-// cost no more than claimed (soundness notes, section 1).
+// With published factors, the proven μ is 7.24 and the claimed μ is 2.00. The cost of tied and
+// exact factors must not exceed the claim (soundness notes, section 1).
 func TestClaimedAndTrue(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 7.24, "tied": 2, "exact": 2} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -180,7 +180,7 @@ func TestClaimedAndTrue(t *testing.T) {
 	}
 }
 
-// For published factors the ε after the last outcome is 77, not the claimed 10.
+// For published factors, the ε after the last outcome must be 77, not the claimed 10.
 func TestRunningEpsilon(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 77.3, "tied": 10} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -230,7 +230,7 @@ func TestForecast(t *testing.T) {
 		{"published", "0.1", "constant"},
 	} {
 		const seeds = 120
-		// λ changes by less than the clip, so only the noise matters.
+		// λ changes by less than the clip, so clipping has no effect
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+c.factors, "inference.damping="+c.damping, "inference.damping_schedule="+c.schedule,
 			"privacy.clip=1000.0", "privacy.noise_multiplier=0.02", "inference.rounds=40", "simulation.synthetic.truth.x=1.0")
 		var forecast method.Forecast
@@ -239,7 +239,7 @@ func TestForecast(t *testing.T) {
 			play := prepare(t, st, Options{StudyFile: path, Seed: seed})
 			run(t, play)
 			forecast = play.Federation.Protocol.Method().Forecast()
-			// After the loop, rest is the fraction of the distance to the fixed point that remains
+			// The loop leaves rest at the fraction of the distance to the fixed point that remains
 			// after 40 damped rounds without noise.
 			rest := 1.0
 			for r := range 40 {

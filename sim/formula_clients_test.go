@@ -26,20 +26,20 @@ var (
 	firstStudy       = flag.Uint64("first", 30_000, "seed of the first of these studies")
 )
 
-// holding collects the results of several studies of one formula. truths has the share of each
-// study's 90 % intervals that contain the true coefficient. draws has the mean probability of an
-// interval under the pooled posterior, approximated by a normal distribution at its mode. The other
-// fields are sums over all coordinates of all studies.
+// holding collects results of several studies of one formula. truths has, for each study, the share
+// of 90 % intervals that contain the true coefficient. draws has the mean probability of a 90 %
+// interval under the pooled posterior, which is approximated by a normal distribution at its mode.
+// The other fields are sums over the coordinates of all studies.
 type holding struct {
 	truths, draws []float64
-	// squares adds up ((mean − mode)/sd)², and width adds up log(sd/pooled sd), over pooled terms.
-	// The mode and the pooled sd are those of the approximated pooled posterior.
+	// squares adds up ((mean − mode)/sd)² and width adds up log(sd/pooled sd), over pooled terms.
+	// The mode and the pooled sd belong to the normal approximation of the pooled posterior.
 	squares, width, pooled float64
 }
 
-// below reports whether the mean of shares is below 0.8 by more than the half-width of its 99 %
-// confidence interval. Each element is the mean over one study, because the coordinates of a study
-// are not independent.
+// below reports whether the mean of shares is below 0.8 by more than half the width of its 99 %
+// confidence interval. Each element is the mean of one study, because the coordinates within a
+// study are not independent.
 func below(shares []float64) bool {
 	if len(shares) < 2 {
 		return false
@@ -49,14 +49,14 @@ func below(shares []float64) bool {
 	return mean+distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.995)*sd/math.Sqrt(n) < 0.8
 }
 
-// forClients reports whether a formula can have intervals if the privacy unit is the client.
-// Effects of sites, curves s(x) and monotone effects mo() prevent this.
+// forClients reports whether the intervals of a formula are possible when the privacy unit is the
+// client. Effects of sites, curves s(x) and monotone effects mo() rule them out.
 func forClients(f formulas.Formula) bool {
 	return !strings.Contains(f.Text, "site") && !strings.Contains(f.Text, "s(x") && !strings.Contains(f.Text, "mo(")
 }
 
 // add runs one study of a formula and adds its results. The study has 100 clients with 40 records
-// each, ε = 4 for each client, and defaults for all other settings.
+// each, ε = 4 for each client, and defaults otherwise.
 func (h *holding) add(t *testing.T, f formulas.Formula, seed uint64) {
 	t.Helper()
 	const clients, each, z90 = 100, 40, 1.6448536
@@ -103,8 +103,9 @@ func (h *holding) add(t *testing.T, f formulas.Formula, seed uint64) {
 	h.truths, h.draws = append(h.truths, held), append(h.draws, draws)
 }
 
-// modeOf returns the mode of the posterior given records, and the inverse curvature there. It uses
-// Newton's method from a point, with differences of gradients as second derivatives.
+// modeOf returns the mode of the posterior given records, and the inverse of the curvature there.
+// It applies Newton's method, beginning at from, and takes second derivatives from differences of
+// gradients.
 func modeOf(t *testing.T, m *fit.Model, records *shard.Shard, from []float64) ([]float64, *mat.SymDense) {
 	t.Helper()
 	table, err := m.Load(records)
@@ -148,8 +149,8 @@ func modeOf(t *testing.T, m *fit.Model, records *shard.Shard, from []float64) ([
 	return theta, cov
 }
 
-// With FEDPVI_LONG the test runs all formulas of the bank that have intervals if whole clients are
-// protected, and prints a table.
+// With FEDPVI_LONG, the test runs all formulas in the bank that have intervals when whole clients
+// are protected, and prints a table.
 func TestFormulasOfClientsHoldTheTruth(t *testing.T) {
 	long := long()
 	studies := *studiesOfFormula
@@ -175,7 +176,7 @@ func TestFormulasOfClientsHoldTheTruth(t *testing.T) {
 	}
 	least := .87
 	if !long {
-		least = .6 // three of five coefficients
+		least = .6 // at least three of five coefficients
 	}
 	for of, shares := range map[string][]float64{"truths": truths, "draws of pooled posteriors": draws} {
 		if mean := stat.Mean(shares, nil); mean < least {

@@ -15,15 +15,16 @@ import (
 	"fedpvi/pvi/formula"
 )
 
-// hierarchical lists the formulas in pvi/formula/testdata with effects of groups, curves or ordered
-// steps. A normal approximation at the mode is far from their posteriors.
+// hierarchical lists the formulas in pvi/formula/testdata with group effects, curves or ordered
+// steps. Their posteriors are far from the normal approximation at the mode.
 var hierarchical = []string{"logit", "rate", "negbinomial", "cumulative-probit", "slopes", "correlated", "curve", "gamma"}
 
-// skewed lists the formulas with skewed posteriors for the made-up records, whose means may be
-// further from the mode.
+// skewed lists the formulas whose posteriors are skewed for the made-up records, so that the mean
+// may be further from the mode.
 var skewed = []string{"zero-inflated-negbinomial", "truncated"}
 
-// The fit without privacy to made-up records must be close to the normal approximation at the mode.
+// Without privacy, the fit to made-up records must be close to the normal approximation at the
+// mode.
 func TestFitsOfFormulas(t *testing.T) {
 	if !long() {
 		t.Skip("takes minutes: set FEDPVI_LONG=1")

@@ -23,8 +23,8 @@ func runProgram(t *testing.T, name string, settings ...string) *Play {
 	return play
 }
 
-// checkPooled fails the test if a mean of the posterior is further than within sds from the mean of
-// the pooled fit. It returns the moments of the pooled fit.
+// checkPooled fails the test if a posterior mean is more than within sds away from the mean of the
+// pooled fit. It returns the moments of the pooled fit.
 func checkPooled(t *testing.T, play *Play, within float64) (pooled []float64, cov *mat.SymDense) {
 	t.Helper()
 	pooled, cov = moments(t, play.Reference.family, play.Reference.Natural)
@@ -37,8 +37,8 @@ func checkPooled(t *testing.T, play *Play, within float64) (pooled []float64, co
 	return pooled, cov
 }
 
-// checkMode compares a pooled fit with a normal approximation at the mode. The means may differ by
-// apart sds at the mode, and the sds by the fraction wider.
+// checkMode compares a pooled fit with a normal approximation at the mode. A mean may be up to
+// apart sds away from the mode, and an sd may differ by the fraction wider.
 func checkMode(t *testing.T, pooled []float64, cov *mat.SymDense, mode, sds []float64, apart, wider float64) {
 	t.Helper()
 	for i, m := range pooled {
@@ -88,7 +88,7 @@ func cohort(t *testing.T) []patient {
 }
 
 // relapse is the log posterior density of relapse.toml, written by hand. The first three parameters
-// are log hazards, whose prior has the sd 2.5 and the mean −2.95: minus the midpoint of the range
+// are log hazards. Their prior has sd 2.5 and mean −2.95, which is minus the midpoint of the range
 // of log days, from log 1 to log 365.
 func relapse(all []patient) func(theta []float64) float64 {
 	return func(theta []float64) float64 {
@@ -117,7 +117,7 @@ func relapse(all []patient) func(theta []float64) float64 {
 }
 
 // pain is the log posterior density of pain.toml, written by hand. The parameters are the
-// logarithms of the distances between successive cut points.
+// logarithms of the distances between neighbouring cut points.
 func pain(all []patient) func(theta []float64) float64 {
 	below := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	return func(theta []float64) float64 {
@@ -139,7 +139,7 @@ func pain(all []patient) func(theta []float64) float64 {
 }
 
 // Without privacy, three clients must find the pooled posterior. Its mean and sds must be close to
-// the mode and curvature of a log density that is written by hand.
+// the mode and the curvature of a log density written by hand.
 func TestFormulaOfThreeClients(t *testing.T) {
 	slow(t)
 	all := cohort(t)
@@ -170,7 +170,7 @@ func laplace(density func([]float64) float64, start []float64) (mode, sds []floa
 	d, x := len(start), slices.Clone(start)
 	const h = 1e-3
 	// at returns the density at x after steps of length h. Each element of moves is the number of a
-	// coordinate, counted from 1, with the sign of the step.
+	// coordinate, counted from 1, and its sign gives the direction of the step.
 	at := func(moves ...int) float64 {
 		y := slices.Clone(x)
 		for _, m := range moves {

@@ -39,8 +39,8 @@ func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.
 
 // drawMixture draws the variables of every record from the mixture at the unconstrained parameters
 // theta. The constrained parameters are the weights of the clusters and then, for each variable,
-// the clusters' means and log sds. If the study states the sd of the clusters, the means are the
-// only parameters, and all weights are equal.
+// the clusters' means and log sds. If the study gives the sd of the clusters, the only parameters
+// are the means, and all weights are equal.
 func drawMixture(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
 	k := m.Study.Model.Components
 	values := make([]float64, len(m.Program().ConstrainedNames()))

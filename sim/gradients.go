@@ -12,13 +12,15 @@ import (
 const (
 	// gradientRecords is the number of generated records whose gradients are measured.
 	gradientRecords = 500
-	// apart is a very large number of clients for GradientNorms. A client's log likelihood includes
-	// its share of a prior that is not Gaussian, which is almost nothing with so many clients.
+	// apart stands for very many clients in GradientNorms. A client's log likelihood includes its
+	// share of a prior that is not Gaussian, and with this many clients the share is almost
+	// nothing.
 	apart = 1 << 40
 )
 
-// GradientNorms draws θ and records from the study's model, and returns the norms of the records'
-// gradients of the log likelihood at θ. They help to choose a clip without private records.
+// GradientNorms draws θ and records from the study's model. It returns the norms of the gradients
+// of the records' log likelihoods at θ, which help to choose a clip without looking at private
+// records.
 func GradientNorms(st *study.Study, seed uint64) ([]float64, error) {
 	if st.Simulation.Synthetic == nil {
 		return nil, errors.New("gradients are measured on made-up records, but the study has no simulation.synthetic")

@@ -16,7 +16,7 @@ import (
 // long reports whether the tests run in their long versions.
 func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
 
-// slow skips a test that takes seconds on one thread, if only short tests are wanted.
+// slow skips a test that takes seconds on one thread when only short tests are wanted.
 func slow(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

@@ -1,6 +1,7 @@
 package sim
 
-// A History stores points of a run for plots. It drops points as the run grows, to bound its size.
+// A History stores points of a run for plots. To stay small, it drops points as the run gets
+// longer.
 type History struct {
 	Points []Point
 	stride int
@@ -14,14 +15,14 @@ type Point struct {
 	Epsilon *float64 // proven cost so far; nil if the study has no privacy
 }
 
-// A history drops every second point when it has historySize points.
+// When a history has historySize points, it drops every second one.
 const historySize = 800
 
-// Wants reports whether the history needs a point for the given outcome, counted from 1. 0 is the
-// prior.
+// Wants reports whether the history needs a point for the given outcome. Outcomes are counted from
+// 1, and 0 stands for the prior.
 func (h *History) Wants(outcome int) bool { return outcome%max(1, h.stride) == 0 }
 
-// Add appends a point that the history wants.
+// Add appends a point, which the history must want.
 func (h *History) Add(p Point) {
 	h.stride = max(1, h.stride)
 	h.Points = append(h.Points, p)

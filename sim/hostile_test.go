@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// hostileStudy is a regression with 120 records of three clients. Each test case changes one
-// setting or record to an unusual value.
+// hostileStudy is a regression on 120 records of three clients. Each test case gives one setting or
+// record an unusual value.
 const hostileStudy = `
 study = { version = 1, name = "hostile" }
 model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "z"] }
@@ -41,7 +41,7 @@ func ordinary(i int) row {
 	return row{x, string("abc"[i%3]), y}
 }
 
-// playRows runs the study in source with the given overrides and the records of(i).
+// playRows runs the study in source with the given overrides. Record i is of(i).
 func playRows(t *testing.T, source string, records int, of func(i int) row, overrides ...study.Override) (*Result, error) {
 	t.Helper()
 	text := strings.Builder{}
@@ -67,8 +67,8 @@ func playRows(t *testing.T, source string, records int, of func(i int) row, over
 	return result, err
 }
 
-// checkSpent checks that every site has made the planned number of releases, and that the ε in the
-// result is at least their cost and at most the ε of the study.
+// checkSpent checks that every site has made as many releases as planned, and that the reported ε
+// covers their cost and does not exceed the study's ε.
 func checkSpent(t *testing.T, play *Play, r *Result) {
 	t.Helper()
 	p := play.Federation.Protocol
@@ -107,7 +107,7 @@ func finiteResult(t *testing.T, r *Result) {
 
 func replaced(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// Each case must end with a clear error, or with a finite posterior and the whole cost.
+// Each case must end in a clear error, or in a finite posterior whose reported cost is complete.
 func TestPrivateStepsOnBadInput(t *testing.T) {
 	slow(t)
 	separable := func(i int) row {
@@ -134,7 +134,7 @@ func TestPrivateStepsOnBadInput(t *testing.T) {
 		records int
 		of      func(i int) row
 		with    []study.Override
-		want    string // text of the error; empty if a posterior is expected
+		want    string // text of the error; empty if the run must yield a posterior
 	}{
 		{"separable", 120, separable, nil, ""},
 		{"separable, hardly any noise", 120, separable, []study.Override{quiet}, ""},

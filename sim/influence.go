@@ -14,25 +14,25 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An Influence is the change of the pooled posterior without one client.
+// An Influence tells how the pooled posterior changes when one client is left out.
 type Influence struct {
 	Client  pvi.ClientID `json:"client"`
 	Records int          `json:"records"`
 
-	// Coefficient is the coefficient whose mean changes most, and Shift the signed change, in sds
-	// of the pooled posterior.
+	// Coefficient is the coefficient whose mean changes most. Shift is this change with its sign,
+	// in sds of the pooled posterior.
 	Coefficient string  `json:"coefficient"`
 	Shift       float64 `json:"shift_in_pooled_sds"`
 }
 
-// widestInfluence is the largest number of parameters for which influences are computed: each
-// client needs a system of as many linear equations.
+// widestInfluence is the maximum number of parameters for which influences are computed, because
+// each client needs a system with that many linear equations.
 const widestInfluence = 200
 
-// influences returns the influence of each client on the reference, largest first, from one Newton
-// step, which is exact if the model is conjugate. It omits a client without which the quadratic
-// approximation has no maximum. It returns nil if only sums are opened, there is only one client,
-// the model is not a regression or has too many parameters, or the reference has no full
+// influences returns each client's influence on the reference, largest first. It takes one Newton
+// step, which is exact if the model is conjugate. It omits a client if the quadratic approximation
+// has no maximum without it. It returns nil if only sums are opened, if there is only one client,
+// if the model is not a regression or has too many parameters, or if the reference has no full
 // covariance.
 func influences(p *pvi.Protocol, shards []*shard.Shard, reference *Reference) ([]Influence, error) {
 	m := p.Model()
@@ -62,7 +62,7 @@ func influences(p *pvi.Protocol, shards []*shard.Shard, reference *Reference) ([
 		var root mat.Cholesky
 		var move mat.VecDense
 		if !e.Finite() || !root.Factorize(rest) || root.SolveVecTo(&move, mat.NewVecDense(m.Dim(), e.Gradient)) != nil {
-			continue // without this client the quadratic approximation has no maximum
+			continue // the quadratic approximation has no maximum without this client
 		}
 		one := Influence{Client: p.Roster()[k], Records: s.Len()}
 		for i, q := range m.Parameters.All() {

@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In a conjugate model, an influence is the difference between fits with and without the client.
+// In a conjugate model, an influence must equal the difference between the fits with and without
+// the client.
 func TestInfluences(t *testing.T) {
 	st, path := experiment(t, "demo/blood-pressure.toml", slices.Concat(NonPrivate, []string{"simulation.clients=5", "federation.min_clients=5", "inference.target=", "federation.colluders=0"})...)
 	f := newPlay(t, st, path, 4).Federation

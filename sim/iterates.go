@@ -9,10 +9,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// iterates computes the mean and the variance of the mean of q over the last outcomes of a study,
-// for intervals of the kind [study.Iterates]. Outcomes are public, so this costs no privacy.
+// iterates computes the mean and variance of q's mean over the last outcomes of a study, for
+// intervals of the kind [study.Iterates]. This costs no privacy, because outcomes are public.
 type iterates struct {
-	from    int // number of the first outcome that the mean and the variance include
+	from    int // number of the first outcome that counts
 	means   func(dst, natural []float64) error
 	n       float64
 	mean    []float64
@@ -20,7 +20,7 @@ type iterates struct {
 	now     []float64
 }
 
-// newIterates returns nil if the study does not request the variance of the iterates.
+// newIterates returns nil if the study does not ask for the variance of the iterates.
 func newIterates(p *pvi.Protocol) *iterates {
 	in := p.Study().Inference
 	if in.NoiseAware != study.Iterates {
@@ -37,8 +37,8 @@ func newIterates(p *pvi.Protocol) *iterates {
 	}
 }
 
-// add includes the mean of q, given by its natural parameters, after the outcome o, if o is one of
-// the last outcomes over which the study averages.
+// add counts the mean of q after the outcome o, if o is among the last outcomes over which the
+// study averages. natural holds the natural parameters of q.
 func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	if it == nil || o.Sequence < it.from {
 		return nil
@@ -55,7 +55,7 @@ func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	return nil
 }
 
-// widen adds the variance of each mean of q, over the outcomes so far, to the diagonal of cov.
+// widen adds the variance of q's means over the outcomes so far to the diagonal of cov.
 func (it *iterates) widen(cov *mat.SymDense) {
 	for i, s := range it.squares {
 		cov.SetSym(i, i, cov.At(i, i)+s/(it.n-1))

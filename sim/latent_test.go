@@ -10,7 +10,7 @@ import (
 )
 
 // overdispersed is the log posterior density of overdispersed.stan, written by hand. It integrates
-// over a patient's latent on a fine grid.
+// out each patient's latent on a fine grid.
 func overdispersed(all []patient) func(theta []float64) float64 {
 	const step, points = .15, 81
 	return func(theta []float64) float64 {
@@ -31,7 +31,7 @@ func overdispersed(all []patient) func(theta []float64) float64 {
 }
 
 // Without privacy, three clients must find the posterior of the pooled records. Its means must be
-// close to the mode of a density that is written by hand.
+// close to the mode of a density written by hand.
 func TestLatentsOfThreeClients(t *testing.T) {
 	slow(t)
 	const patients = 90

@@ -32,9 +32,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting adjusts the overrides of [NonPrivate] to a study. They replace a private solver, whose
-// steps suit its noise, by the default one. For private gradient steps, fitting also removes the
-// keys in descentAlone.
+// fitting adapts the overrides of [NonPrivate] to a study. They replace a private solver, whose
+// steps are chosen for its noise, by the default solver. For private gradient steps, fitting also
+// removes the keys in descentAlone.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {
@@ -45,7 +45,7 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	}
 	doc, err := document.Parse(path, source)
 	if err != nil {
-		return overrides // the parser of the study will report the same error
+		return overrides // when the study is parsed, the same error is reported
 	}
 	solver, ok := doc.Root().Table("inference").String("solver")
 	if !ok || solver == string(study.ClippedAnalytical) {
@@ -54,7 +54,7 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	return slices.Delete(overrides, at, at+1)
 }
 
-// descentAlone removes the keys that mean something else for private gradient steps than for other
+// descentAlone removes the keys that mean different things for private gradient steps and for other
 // solvers.
 var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 

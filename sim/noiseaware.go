@@ -14,14 +14,14 @@ import (
 )
 
 // A NoiseAware describes the noise-aware posterior and compares it with q. The rounds never use it.
-// Predictions use it from version 2 of the study language on, and q in version 1.
+// Predictions use it from version 2 of the study language on; in version 1 they use q.
 type NoiseAware struct {
 	Method       string     `json:"method"` // value of the setting inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
 	Marginals    []Marginal `json:"marginals"`
 
-	// GradientNoise and CurvatureNoise are the standard deviations of the noise in each element of
-	// the sum of all clients' gradients, and of their curvatures.
+	// GradientNoise is the standard deviation of the noise in each element of the sum of all
+	// clients' gradients, and CurvatureNoise that in each element of the sum of their curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 
@@ -55,7 +55,7 @@ func interval(p fit.Parameter, m, sd float64) Interval {
 	return Interval{of.Mean, of.SD, of.Lower, of.Upper, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
 }
 
-// lastRound runs the last round of the study, if it has one that was not run before.
+// lastRound runs the last round of the study, unless there is none or it has already been run.
 func (f *Federation) lastRound() error {
 	if len(f.Protocol.After()) == 0 || f.last != nil {
 		return nil
@@ -100,8 +100,8 @@ func (f *Federation) Releases(m int) int {
 	return n
 }
 
-// noiseAware returns the noise-aware posterior, or nil if the study requests none or outcomes are
-// still missing.
+// noiseAware returns the noise-aware posterior, or nil if the study does not ask for one or has not
+// finished.
 func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	p := f.Protocol
 	how := p.Study().Inference.NoiseAware

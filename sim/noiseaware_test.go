@@ -15,8 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// calibration returns the study of the calibration experiment with overrides, reduced to the size
-// of a test.
+// calibration returns the study of the calibration experiment with overrides, made small enough for
+// a test.
 func calibration(t *testing.T, overrides ...study.Override) *study.Study {
 	t.Helper()
 	path := filepath.Join("..", "experiments", "calibration", "simulated.toml")
@@ -36,7 +36,7 @@ func playOut(t *testing.T, st *study.Study, seed uint64, workers int) (*Play, *R
 	return p, r
 }
 
-// The last round must be charged, and must not change q.
+// The last round must be charged, and must leave q unchanged.
 func TestNoiseAwareResult(t *testing.T) {
 	clients := study.Override{Key: "simulation.clients", Value: "3"}
 	p, r := playOut(t, calibration(t, clients), 1, 1)
@@ -76,8 +76,8 @@ func TestNoiseAwareResult(t *testing.T) {
 	}
 }
 
-// The closed form must widen every interval and change no mean. There must be no noise-aware
-// posterior if the study requests none, or before its end.
+// The closed form must widen every interval and leave every mean unchanged. There must be no
+// noise-aware posterior if the study does not ask for one, or before its end.
 func TestNoiseAwareForms(t *testing.T) {
 	with := func(how string) study.Override {
 		return study.Override{Key: "inference.noise_aware", Value: how}
@@ -98,7 +98,7 @@ func TestNoiseAwareForms(t *testing.T) {
 	}
 }
 
-// Truth must agree with a fit of many records, and be nil if there is no single θ.
+// Truth must agree with a fit of many records. It must be nil if there is no single θ.
 func TestTruth(t *testing.T) {
 	slow(t)
 	st := calibration(t, study.Override{Key: "simulation.synthetic.records_per_client", Value: "20000"})
@@ -108,8 +108,8 @@ func TestTruth(t *testing.T) {
 		t.Fatalf("%v, %v", p.Truth, err)
 	}
 	for i, truth := range p.Truth {
-		// The sds of the mean-field approximation are more than half of the posterior's sds, so 8
-		// of them are at least 4 posterior sds.
+		// The sds of the mean-field approximation are more than half the posterior's sds, so 8 of
+		// them are at least 4 posterior sds.
 		if math.Abs(mean[i]-truth) > 8*math.Sqrt(cov.At(i, i)) {
 			t.Errorf("coefficient %d is %g, the fit is N(%g, %g)", i, truth, mean[i], cov.At(i, i))
 		}
@@ -130,7 +130,7 @@ func TestCovered(t *testing.T) {
 
 // In ten small data sets with five coefficients each, the one-step intervals must contain the truth
 // far more often than those of q, and in at least 30 of the 50 cases. If the true coverage is 80 %,
-// they do so in fewer cases with probability 10⁻³.
+// they fall short of 30 with probability 10⁻³.
 func TestNoiseAwareCoversMore(t *testing.T) {
 	var plain, aware float64
 	for seed := range uint64(10) {

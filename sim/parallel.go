@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// forEach calls do(i) for every i in [0, n) from at most workers goroutines, each with a contiguous
-// range. It returns the error for the lowest i.
+// forEach calls do(i) for every i in [0, n). At most workers goroutines share the calls, each with
+// a contiguous range. It returns the error for the lowest i.
 func forEach(workers, n int, do func(i int) error) error {
 	if workers = min(workers, n); workers <= 1 {
 		for i := range n {

@@ -15,8 +15,8 @@ type Holder struct {
 	Records *shard.Records
 }
 
-// deal divides the records among the study's clients by the study's partition. All records of a
-// person go to the same client, unless the partition is by a column that names the client.
+// deal divides the records among the clients as the study's partition says. All records of a person
+// go to the same client, unless a column names the client of each record.
 func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error) {
 	var rows [][]int
 	var names []string
@@ -56,7 +56,8 @@ func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
 }
 
-// balanced deals n records, or persons, at random, in numbers that differ by at most one.
+// balanced deals n records, or persons, at random. Any two clients get the same number, or numbers
+// that differ by one.
 func balanced(n, clients int, seed uint64) [][]int {
 	rows := make([][]int, clients)
 	spread(rows, variates(seed, purposePartition).Perm(n))
@@ -71,7 +72,7 @@ func smallSize(n, clients int, skew float64) int {
 }
 
 // bySize deals n records, or persons, at random. The first half of the clients are small (see
-// [smallSize]). The others share the rest, in numbers that differ by at most one.
+// [smallSize]). The others share the rest as evenly as possible.
 func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	small := smallSize(n, clients, skew)
 	if small < 1 {
@@ -86,7 +87,8 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread assigns contiguous parts of order to rows, with lengths that differ by at most one.
+// spread cuts order into contiguous parts and appends one to each element of rows. The lengths of
+// the parts differ by at most one.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {
@@ -94,9 +96,9 @@ func spread(rows [][]int, order []int) {
 	}
 }
 
-// byLabel deals records so that the two labels have different shares in small and in large clients.
-// In a small client the majority label has the share c + (1−c)κ, limited to [0, 1], where c is its
-// share in all records and κ the label skew of the study. The large clients get the rest.
+// byLabel deals records so that small and large clients have different shares of the two labels. In
+// a small client, the majority label has the share c + (1−c)κ, limited to [0, 1], where c is its
+// share of all records and κ is the study's label skew. The large clients get the rest.
 func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	part, clients := st.Simulation.Partition, st.Simulation.Clients
 	outcome := st.ColumnIndex(st.Model.Outcome)
@@ -140,7 +142,8 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 	return rows, nil
 }
 
-// byColumn gives all records with one level to one client, and returns the levels too.
+// byColumn makes one client for each level of the column and gives it the records with this level.
+// It also returns the levels.
 func byColumn(st *study.Study, records *shard.Records) ([][]int, []string) {
 	column := st.ColumnIndex(st.Simulation.Partition.Column)
 	levels := st.Columns[column].Levels

@@ -44,7 +44,7 @@ func TestPartitionDealsEveryRecord(t *testing.T) {
 		st := partitionStudy(kind, clients, rapid.Float64Range(0, .99).Draw(t, "rho"), rapid.Float64Range(-4, 1).Draw(t, "kappa"))
 		holders, err := deal(st, labelled(n, .7), rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
-			return // the study has too few records with a label for this skew
+			return // for this skew, the study has too few records with one of the labels
 		}
 		seen := make([]int, n)
 		for _, h := range holders {
@@ -58,7 +58,7 @@ func TestPartitionDealsEveryRecord(t *testing.T) {
 	})
 }
 
-// The shares of labels are from the inference notes, section 1.5, for 39,073 records and 10
+// The shares of labels come from the inference notes, section 1.5, for 39,073 records and 10
 // clients.
 func TestLabelSkew(t *testing.T) {
 	const n, clients, majority = 39_073, 10, .7607

@@ -15,16 +15,16 @@ import (
 // Options configures a Play.
 type Options struct {
 	StudyFile string // path of the study file, in whose folder data files are looked for first
-	DataFile  string // file of records to use instead of the files that the study names
+	DataFile  string // file of records to use in place of the study's files
 	Seed      uint64
 	Workers   int // number of goroutines; 1 if 0
 
-	// Secure, if not nil, makes the clients use secure sums in all phases, with the same results
-	// bit for bit. It is a clock in seconds, to measure the time.
+	// Secure, if not nil, makes the clients use secure sums in all phases. The results stay the
+	// same bit for bit. Secure is a clock in seconds with which the computing time is measured.
 	Secure func() float64
 
 	// Stop, if not nil, ends the fit of the pooled records when it returns true. The report then
-	// calls the fit unfinished.
+	// says that the fit is unfinished.
 	Stop func() bool
 }
 
@@ -32,16 +32,16 @@ type Options struct {
 type Play struct {
 	Federation *Federation
 	Reference  *Reference // nil if the study has no model
-	// Report has the numbers of records and values that were changed when the records were read, or
-	// values were clamped to the standardised range.
+	// Report counts the records and values that reading changed, and the values that were clamped
+	// to the standardised range.
 	Report shard.Report
 
 	// Truth is the θ from which the records were generated, on the model's scale (see truthOf).
 	Truth   []float64
-	adopted []float64 // natural parameters of another method's posterior; nil for the federation's posterior
+	adopted []float64 // natural parameters of another method's posterior; nil if the federation's posterior counts
 
 	test *shard.Shard // held-out records; nil if there are none
-	last []float64    // natural parameters of the posterior at the last call of moved
+	last []float64    // natural parameters of the posterior when moved was last called
 }
 
 // NewPlay reads or generates the records, deals them to clients, and sets up the federation.
@@ -84,8 +84,8 @@ type Status struct {
 	Outcome  *pvi.Outcome
 	Outcomes int      // number of outcomes so far
 	Of       int      // number of outcomes planned for the whole study
-	Change   float64  // last step of the natural parameters λ of q, relative to their distance from the prior
-	Epsilon  *float64 // upper bound on each client's ε that is proven so far; nil without privacy
+	Change   float64  // size of the last step of q's natural parameters λ, relative to the distance of λ from the prior
+	Epsilon  *float64 // proven upper bound on each client's ε so far; nil without privacy
 }
 
 // Run runs the study until it ends or ctx is done, and returns the result. It calls observe after
@@ -117,7 +117,7 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 	return result, p.predict(result)
 }
 
-// predict adds predictions of the held-out records, by the posterior and by the pooled fit.
+// predict adds predictions of the held-out records under the posterior and under the pooled fit.
 func (p *Play) predict(r *Result) (err error) {
 	m := p.Federation.Protocol.Model()
 	family, err := gaussian.New(r.Family, m.Dim())
@@ -131,9 +131,9 @@ func (p *Play) predict(r *Result) (err error) {
 	return err
 }
 
-// Check adds posterior predictive checks to a result of [Play.Run], of the held-out records or, if
-// there are none, of all records. It does nothing in version 1 of the study language, or without a
-// posterior.
+// Check adds posterior predictive checks to a result of [Play.Run]. They use the held-out records
+// or, if there are none, all records. Check does nothing in version 1 of the study language, or
+// without a posterior.
 func (p *Play) Check(r *Result) error {
 	m := p.Federation.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {
@@ -173,8 +173,8 @@ func (p *Play) PooledTest() (*Predictions, error) {
 }
 
 // odometer returns a function that computes the proven bound on a client's ε so far, against an
-// observer of the public messages, or nil without privacy. All clients have made the same number of
-// releases.
+// observer of the public messages. It returns nil without privacy. The bound is the same for all
+// clients, because they have made equally many releases.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {
@@ -194,8 +194,8 @@ func (p *Play) odometer() func() (*float64, error) {
 	}
 }
 
-// moved returns the distance of λ, the natural parameters of the server's q, from their value at
-// the previous call, relative to their distance from the prior. It is 0 if λ equals the prior.
+// moved returns how far λ, the natural parameters of the server's q, has moved since the previous
+// call, relative to its distance from the prior. It returns 0 if λ equals the prior.
 func (p *Play) moved() float64 {
 	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
 	var step, way float64
@@ -224,12 +224,12 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt replaces the posterior of p by that of another method, with the given natural parameters in
-// the layout of the study's family.
+// Adopt replaces the posterior of p by another method's posterior. natural holds its natural
+// parameters, in the layout of the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the current state to h if h wants it ([History.Wants]) or the outcome is the last
-// planned one, and the study has a model.
+// Observe adds the current state to h if the study has a model, and if h wants the outcome
+// ([History.Wants]) or the outcome is the last planned one.
 func (p *Play) Observe(h *History, s Status) error {
 	if p.Reference == nil || !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil
@@ -247,8 +247,8 @@ func (p *Play) Observe(h *History, s Status) error {
 	return nil
 }
 
-// ObserveLast adds a point for the last round to a history, if there was one. It leaves the
-// posterior unchanged but costs privacy.
+// ObserveLast adds a point to the history if there was a last round, which leaves the posterior
+// unchanged but costs privacy.
 func (p *Play) ObserveLast(h *History, r *Result) {
 	if p.Federation.LastOutcome == nil || len(h.Points) == 0 {
 		return
@@ -259,13 +259,13 @@ func (p *Play) ObserveLast(h *History, r *Result) {
 	h.Points = append(h.Points, last)
 }
 
-// Normals returns a generator of standard normal numbers for a chain of draws from the posterior.
+// Normals returns a generator of standard normal numbers for one chain of posterior draws.
 func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives the protocol of a study for the given number of clients with invented names, or
-// for as many as in its simulation if clients is 0. It uses the public bounds instead of estimated
+// Protocol derives the protocol of a study for the given number of clients, with invented names. If
+// clients is 0, the number comes from the study's simulation. Public bounds replace estimated
 // scales.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {

@@ -7,11 +7,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A post delivers the answers of clients to the server. In the asynchronous schedule, every answer
-// takes a random time, whose mean differs between clients. Otherwise answers arrive in order.
+// A post delivers the clients' answers to the server. In the asynchronous schedule, every answer
+// takes a random time, and some clients are slower than others. In other schedules, answers arrive
+// in order.
 type post struct {
 	r     *rand.Rand // nil unless the schedule is asynchronous
-	speed []float64  // mean duration of each client's answers
+	speed []float64  // mean time that each client takes to answer
 	now   float64
 	onWay []arrival // in the order of arrival
 }
@@ -46,7 +47,7 @@ func (p *post) send(client int) {
 	p.onWay = slices.Insert(p.onWay, i, arrival{at, client})
 }
 
-// next returns the client whose answer arrives next, or false if none is on its way.
+// next returns the client whose answer arrives next, or false if no answer is on its way.
 func (p *post) next() (client int, ok bool) {
 	if len(p.onWay) == 0 {
 		return 0, false

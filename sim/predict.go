@@ -15,23 +15,24 @@ import (
 type Predictions struct {
 	Records int `json:"records"`
 
-	// LogLikelihood is the mean over records of the log posterior predictive density, in the unit
-	// of the outcome, or of the log predictive probability of a discrete outcome.
+	// LogLikelihood is the mean, over records, of the log posterior predictive density in the unit
+	// of the outcome. For a discrete outcome it is the mean log predictive probability.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
 	Uncertain     int     `json:"uncertain,omitempty"` // number of records whose density is uncertain ([fit.LogDensity.Uncertain])
 
-	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose observed outcome has the highest predicted probability
-	Majority *float64 `json:"majority,omitempty"` // accuracy of always predicting the most frequent outcome
-	// probability that a record with the event gets a higher prediction than one without; ties
-	// count half
+	Accuracy *float64 `json:"accuracy,omitempty"` // share of records for which the observed outcome has the highest predicted probability
+	Majority *float64 `json:"majority,omitempty"` // accuracy of a constant prediction of the most frequent outcome
+	// probability that a record with the event gets a higher prediction than a record without it; a
+	// tie counts half
 	AUC   *float64 `json:"auc,omitempty"`
-	Brier *float64 `json:"brier,omitempty"` // mean square of predicted probability minus outcome
+	Brier *float64 `json:"brier,omitempty"` // mean square of the predicted probability minus the outcome
 	// root mean squared difference between expected and observed outcome, in the outcome's unit
 	RMSE *float64 `json:"rmse,omitempty"`
 
-	// Calibration compares predictions with observations, in groups of about equal size sorted by
-	// prediction. If the outcome is a class, the prediction is the probability of the most likely
-	// class, and the observation is 1 if the record has it, else 0.
+	// Calibration compares predictions with observations. The records are sorted by prediction and
+	// divided into groups of about equal size. For a class outcome, the prediction is the
+	// probability of the most likely class, and the observation is 1 if the record has that class,
+	// else 0.
 	Calibration []Bin `json:"calibration,omitempty"`
 }
 
@@ -45,7 +46,8 @@ type Bin struct {
 	Error     float64 `json:"standard_error"` // standard error of Observed
 }
 
-// predict returns measures of the predictions of all records, and each prediction.
+// predict returns measures of how good the predictions of all records are, and the predictions
+// themselves.
 func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []float64) (*Predictions, []fit.Prediction, error) {
 	all, err := m.Predict(s, family, natural)
 	if err != nil {
@@ -132,7 +134,8 @@ func (p *Predictions) classes(all []fit.Prediction, pairs []pair) {
 	p.Accuracy, p.Majority = &accuracy, &majority
 }
 
-// areaUnderCurve returns the area under the ROC curve: the Mann-Whitney statistic, from mean ranks.
+// areaUnderCurve returns the area under the ROC curve, which is the Mann-Whitney statistic. It uses
+// mean ranks for ties.
 func areaUnderCurve(pairs []pair) float64 {
 	sorted := byPrediction(pairs)
 	var ranks, ones float64
@@ -154,8 +157,8 @@ func byPrediction(pairs []pair) []pair {
 	return slices.SortedFunc(slices.Values(pairs), func(a, b pair) int { return cmp.Compare(a.predicted, b.predicted) })
 }
 
-// A calibration table has at most bins groups, and fewer if a group would have fewer than fewest
-// records.
+// A calibration table has at most bins groups. It has fewer if some group would have less than
+// fewest records.
 const (
 	bins   = 10
 	fewest = 10
@@ -182,8 +185,9 @@ func calibrate(pairs []pair, binary bool) []Bin {
 		}
 		b.Error = math.Sqrt(squares / size / size)
 		if binary {
-			// Move the share slightly towards one half, as if one more record counted half.
-			// Otherwise the standard error is zero if all or none of the records have the event.
+			// Move the share slightly towards one half, as if there were one more record, half of
+			// it with the event. Otherwise the standard error would be zero if all or none of the
+			// records have the event.
 			share := (b.Observed*size + 0.5) / (size + 1)
 			b.Error = math.Sqrt(share * (1 - share) / size)
 		}

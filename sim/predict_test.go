@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The area is the share of pairs of records in the right order, where ties count half.
+// The area must be the share of correctly ordered pairs of records. A tie counts half.
 func TestAreaUnderCurve(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {

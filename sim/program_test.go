@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// Three clients must find the posterior of the pooled records, or come close to it with a large
-// budget.
+// Three clients must find the posterior of the pooled records or, with privacy and a large budget,
+// come close to it.
 func TestProgramOfThreeClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string
-		within   float64 // largest allowed difference between a mean and that of the pooled fit, in sds of the pooled fit
+		within   float64 // largest allowed distance between a mean and that of the pooled fit, in sds of the pooled fit
 	}{
 		"none":   {NonPrivate, .05},
 		"record": {[]string{"privacy.epsilon=500"}, 2.5},
@@ -25,8 +25,8 @@ func TestProgramOfThreeClients(t *testing.T) {
 	}
 }
 
-// A program needs version 2 of the study language and states its own priors. dp-sep cannot fit it,
-// and dp-svi needs a clip and yields no valid intervals.
+// A study with a program needs version 2 of the study language, and the program must state its
+// priors. dp-sep cannot fit it. dp-svi needs a clip, and its intervals are not valid.
 func TestSettingsOfPrograms(t *testing.T) {
 	file := filepath.Join("..", "experiments", "programs", "visits.toml")
 	for _, setting := range []string{"privacy.clip=1.0", "study.version=1", "prior={sd = 1.0}", `inference.solver="dp-svi"`, `inference.solver="dp-sep"`} {

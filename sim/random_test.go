@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// Two purposes with the same name would share a stream, and could reuse noise.
+// If two purposes had the same name, they would share a stream and could reuse noise.
 func TestPurposesDiffer(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "random.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	purposes := map[string]string{} // name of the constant, by its value
+	purposes := map[string]string{} // names of the constants by value
 	ast.Inspect(source, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
 		if !ok || !strings.HasPrefix(spec.Names[0].Name, "purpose") {

@@ -19,9 +19,9 @@ import (
 	"fedpvi/sim/chain"
 )
 
-// A Reference is a posterior of the pooled records without privacy, which no federation could
-// compute. It is exact if the model is conjugate, and otherwise a Gaussian approximation that
-// Method describes.
+// A Reference is the posterior of the pooled records without privacy, which no real federation
+// could compute. It is exact if the model is conjugate. Otherwise it is a Gaussian approximation,
+// which Method describes.
 type Reference struct {
 	family gaussian.Family
 	// Natural holds the natural parameters, in the layout of family.
@@ -33,10 +33,10 @@ type Reference struct {
 // ExactReference is the value of [Reference.Method] for an exact posterior.
 const ExactReference = "the exact posterior"
 
-// NewReference fits the pooled records of all shards, until the fit converges, stop (which may be
-// nil) returns true, or the number of steps reaches its limit. If the study requests a Markov
-// chain, it starts at the mean of this fit, and the reference is the normal distribution with its
-// moments.
+// NewReference fits the pooled records of all shards. It stops when the fit converges, when stop
+// (which may be nil) returns true, or after a maximum number of steps. If the study asks for a
+// Markov chain, the chain starts at the mean of this fit, and the reference is the normal
+// distribution with the chain's moments.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Reference, error) {
 	r, err := newPooled(p, shards, stop)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
@@ -86,18 +86,18 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Refer
 	return r, nil
 }
 
-// widestFit is the largest number of parameters for which the pooled fit has a full covariance
-// while that of q is diagonal.
+// widestFit is the maximum number of parameters for which the pooled fit has a full covariance
+// although q is diagonal.
 const widestFit = 1000
 
-// widens reports whether the pooled fit has a full covariance while that of q is diagonal: from
-// version 2 of the study language on, for regressions with at most widestFit parameters.
+// widens reports whether the pooled fit has a full covariance although q is diagonal. This applies
+// from version 2 of the study language on, to regressions with at most widestFit parameters.
 func widens(p *pvi.Protocol) bool {
 	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
 }
 
-// fit sets r to the fit of the pooled records: to the best q found if the search does not converge,
-// and to the prior if it fails. r.Method then says so.
+// fit sets r to the fit of the pooled records. If the search does not converge, r is the best q
+// found, and if the search fails, r is the prior. r.Method then says so.
 func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, stop func() bool) {
 	err := solver.Pooled(r.Natural, prior, r.family, all, point, stop)
 	switch {
@@ -109,9 +109,9 @@ func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, st
 	}
 }
 
-// stochastic reports whether the pooled fit takes stochastic gradient steps: for a general model
-// ([fit.Model.General]) if the study's solver does, and for a model with groups if these steps are
-// private, unless widens is true.
+// stochastic reports whether the pooled fit takes stochastic gradient steps. For a general model
+// ([fit.Model.General]) it does if the study's solver does. For a model with groups it does if the
+// solver's steps are private and widens is false.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
@@ -125,16 +125,15 @@ func stochastic(p *pvi.Protocol) bool {
 const (
 	mostScorings = 200
 	// near and scored limit the squared length of a step, in posterior sds. After a step shorter
-	// than near, average keeps the region of spreads over which it integrates. A step shorter than
-	// scored ends its search.
+	// than near, average no longer changes the region of spreads over which it integrates. After a
+	// step shorter than scored, it stops.
 	near, scored = 1e-3, 1e-10
 )
 
 // average sets r to a posterior that is computed at its own mean. At any point θ, the gradient and
-// the Fisher information of the pooled records define a normal likelihood. average searches for the
-// θ that is the mean of the posterior under this likelihood. For a linear regression with known
-// noise, the likelihood is exactly normal, and the only approximation is the normal form of the
-// result.
+// the Fisher information of the pooled records define a normal likelihood. average looks for the θ
+// that is the posterior mean under its own likelihood. For a linear regression with known noise,
+// this likelihood is exact, and the only approximation is that the result is normal.
 func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 	m := p.Model()
 	prior, order := m.Hierarchy()
@@ -166,8 +165,8 @@ func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 				}
 			}
 		}
-		// After a short step, keep the region of integration over the spreads. Otherwise every step
-		// would change it and thus the mean slightly, and the search would not end.
+		// After a short step, keep the region of integration over the spreads. If every step
+		// changed it, the mean would change slightly each time, and the search would never end.
 		if before > near {
 			var err error
 			if region, err = prior.Region(l); err != nil {
@@ -200,8 +199,8 @@ func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 	return errors.New("fit of the pooled records: it has not converged")
 }
 
-// take sets the reference to the normal distribution with the given moments. Coordinate i of the
-// moments has the index order[i] in θ.
+// take sets the reference to the normal distribution with the given moments. order[i] is the index
+// in θ of coordinate i of the moments.
 func (r *Reference) take(mean []float64, cov *mat.SymDense, order []int) error {
 	theta, wide := make([]float64, len(order)), mat.NewSymDense(len(order), nil)
 	for i, a := range order {
@@ -213,16 +212,16 @@ func (r *Reference) take(mean []float64, cov *mat.SymDense, order []int) error {
 	return r.family.FromMoments(r.Natural, theta, wide)
 }
 
-// leastClimb is the minimum number of rounds of climb if the study's solver is private.
+// leastClimb is the minimum number of rounds in climb if the study's solver is private.
 const leastClimb = 5
 
-// climb fits the pooled records with the study's solver, as if one client had them all.
+// climb fits the pooled records with the study's solver, as if a single client had all of them.
 func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
-		ascent = study.DefaultAscent // the study's solver is private, so the default solver replaces it
-		// A private study has as many rounds as suits its noise, which can be too few for a fit
-		// without noise.
+		ascent = study.DefaultAscent // the default solver replaces the study's private one
+		// A private study has few rounds if its noise is large. For a fit without noise, they may
+		// be too few.
 		if rounds < leastClimb {
 			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
 		}

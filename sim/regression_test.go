@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// regressions has an example of each family of regressions. With its true coefficients, most
-// outcomes are within the bounds of their column.
+// regressions has an example of each regression family. Its true coefficients put most outcomes
+// within the bounds of their column.
 var regressions = map[string]struct {
 	model, outcome string
 	threshold      string // label threshold of a skewed partition; empty if the outcome has only two labels
@@ -72,12 +72,12 @@ records_per_client = %d
 	return parse(t, family+".toml", strings.NewReplacer(edits...).Replace(source))
 }
 
-// labelSkew returns the edits of [regression] for clients with different shares of the labels.
+// labelSkew returns the edits for [regression] that give clients different shares of the labels.
 func labelSkew(family string) []string {
 	return []string{"[simulation]\n", "[simulation]\npartition = \"label-skew\"\nsize_skew = 0.5\nlabel_skew = 0.8\n" + regressions[family].threshold + "\n"}
 }
 
-// settle returns how far the posterior of a study is from the pooled fit.
+// settle returns the distance between a study's posterior and the pooled fit.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	play := prepare(t, st, Options{Seed: 3})
@@ -112,7 +112,7 @@ func TestRegressionsArePooled(t *testing.T) {
 	}
 }
 
-// These are slower cases: a diagonal q and the sequential schedule.
+// These cases are slower: a diagonal q and the sequential schedule.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
 	slow(t)
 	for _, family := range []string{"logistic", "poisson"} {
@@ -128,8 +128,8 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 	}
 }
 
-// The records are sorted by outcome, so that those of each client span a narrow range. No partition
-// of a study does this, so the test passes the records directly.
+// The records are sorted by outcome, so that each client has a narrow range of outcomes. No
+// partition of a study can do this, so the test deals out the records itself.
 func TestThreeSortedClients(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
 	c := castOf(t, st, "", 3)
@@ -169,7 +169,7 @@ func TestThreeSortedClients(t *testing.T) {
 	}
 }
 
-// One Newton step per round must converge to the mode and curvature of the pooled posterior.
+// Newton steps, one per round, must converge to the mode and curvature of the pooled posterior.
 func TestLaplaceIsPooled(t *testing.T) {
 	slow(t)
 	for family := range regressions {
@@ -186,9 +186,9 @@ func TestLaplaceIsPooled(t *testing.T) {
 	}
 }
 
-// The truths are drawn from the prior. If the 90 % intervals are correct, the share of n data sets
-// whose interval contains the truth is outside 0.9 ± 4·√(0.09/n) with probability below 1e-4. The
-// bounds add 0.01, because the posterior is not quite Gaussian.
+// The true coefficients are drawn from the prior. If the 90 % intervals are correct, the share of n
+// data sets whose interval contains the truth is outside 0.9 ± 4·√(0.09/n) with probability below
+// 1e-4. The bounds are wider by 0.01, because the posterior is not quite Gaussian.
 func TestRegressionsCover(t *testing.T) {
 	slow(t)
 	for family, c := range regressions {
@@ -196,7 +196,7 @@ func TestRegressionsCover(t *testing.T) {
 		if !long() {
 			sets = 100
 			if c.truth != "" || family == "softmax" {
-				sets = 20 // models with two predictors are slow, so there are fewer data sets
+				sets = 20 // models with two predictors are slow, so they get fewer data sets
 			}
 		}
 		t.Run(family, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestRegressionsCover(t *testing.T) {
 	}
 }
 
-// reference returns the mean and covariance of the pooled fit of generated records, and the true
+// reference returns the mean and covariance of the pooled fit to generated records, and the true
 // coefficients.
 func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov *mat.SymDense, truth []float64) {
 	t.Helper()
@@ -256,9 +256,9 @@ func TestLatentStructure(t *testing.T) {
 	}
 }
 
-// The experiment notes have the accuracy and mean log likelihood on held-out records of Adult. With
-// public bounds, the accuracy is about .8457 and the log likelihood −.3265. With the moments from
-// the papers, the accuracy is .8517.
+// The experiment notes give the accuracy and the mean log likelihood on the held-out records of
+// Adult. With public bounds they are about .8457 and −.3265. With the moments from the papers, the
+// accuracy is .8517.
 func TestAdult(t *testing.T) {
 	type fitted struct {
 		file     string
@@ -300,7 +300,7 @@ func TestAbaloneMature(t *testing.T) {
 	}
 }
 
-// With many clients, the noisy posterior must be near the one without privacy.
+// With many clients, the noisy posterior must be close to the posterior without privacy.
 func TestPrivateClientsLogistic(t *testing.T) {
 	slow(t)
 	private := regression(t, "logistic", 50, 400,

@@ -18,7 +18,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Result is the result of a study, which the simulator prints and saves as JSON.
+// A Result is the result of a study. The simulator prints it and saves it as JSON.
 type Result struct {
 	Study   string `json:"study"`
 	Digest  string `json:"digest"` // SHA-256 of the study document
@@ -26,13 +26,13 @@ type Result struct {
 	Clients int    `json:"clients"`
 	Records int    `json:"records"` // number of records of all clients
 
-	Rounds   int `json:"rounds"`   // number of synchronous rounds, or of passes in which every client answers once
+	Rounds   int `json:"rounds"`   // number of rounds of a synchronous study; in other studies, the number of passes in which every client answers once
 	Outcomes int `json:"outcomes"` // number of outcomes; a pass over the clients has one for each client
 	Accepted int `json:"accepted"` // number of outcomes that moved λ
 	Rejected int `json:"rejected"` // number of outcomes that were rejected because λ would have become improper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 
-	// NoiseAware is the noise-aware posterior, which reports show beside q. It is nil from version
+	// NoiseAware is the noise-aware posterior, which reports show next to q. It is nil from version
 	// 2 of the study language on, where Posterior is the noise-aware posterior.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
@@ -41,8 +41,8 @@ type Result struct {
 	Estimates  []fit.Estimate `json:"estimates,omitempty"`
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
 
-	// Quantities and NonPrivateQuantities have the values that are computed from parameters, under
-	// the posterior and under the pooled posterior.
+	// Quantities and NonPrivateQuantities have the values computed from parameters, under the
+	// posterior and under the pooled posterior.
 	Quantities           []fit.Quantity `json:"quantities,omitempty"`
 	NonPrivateQuantities []fit.Quantity `json:"nonprivate_quantities,omitempty"`
 
@@ -56,23 +56,25 @@ type Result struct {
 	// the pooled posterior, in nats. It is nil for point estimates.
 	KL *float64 `json:"kl_to_nonprivate,omitempty"`
 
-	// Apart is the root mean square, over coefficients, of the distances of point estimates from
-	// the means of the pooled posterior, in its sds. It is nil without point estimates.
+	// Apart measures how far point estimates are from the means of the pooled posterior: it is the
+	// root mean square of the distances over all coefficients, in pooled sds. It is nil without
+	// point estimates.
 	Apart *float64 `json:"rms_pooled_sds,omitempty"`
 
 	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how well
-	// the pooled fit does. Both are nil without held-out records. Test is about q without a
+	// the pooled fit does. Both are nil without held-out records. Test uses q if there is no
 	// posterior, and in version 1 of the study language.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
-	// Influences has the influences of the clients on the pooled posterior, largest first. It is
-	// nil in version 1 of the study language, if only sums are opened, and if there are none.
+	// Influences has the clients' influences on the pooled posterior, largest first. It is nil in
+	// version 1 of the study language, and if no influences can be computed, for example because
+	// only sums are opened.
 	Influences []Influence `json:"influences,omitempty"`
 
-	// Checks compares the outcomes of held-out records or, if Test is nil, of all records, with
-	// draws from the posterior. It is nil in version 1, without a posterior, and before
-	// [Play.Check].
+	// Checks compares outcomes with draws from the posterior. The outcomes are those of the
+	// held-out records or, if Test is nil, of all records. It is nil in version 1 of the study
+	// language, without a posterior, and before [Play.Check].
 	Checks []fit.Check `json:"predictive_checks,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
@@ -82,21 +84,21 @@ type Result struct {
 	// Notes are warnings that must be shown together with the posterior.
 	Notes []string `json:"notes,omitempty"`
 
-	// Arrived reports whether the rounds converged, by a criterion on their opened sums. It is nil
-	// if the method has none.
+	// Arrived reports whether the rounds have converged, judged by their opened sums. It is nil if
+	// the method cannot tell.
 	Arrived *bool `json:"arrived,omitempty"`
 
 	Tables  *describe.Summary `json:"tables,omitempty"`   // tables that describe the records; nil if the study has none
 	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
 
-	// ComputedOn names the devices that computed the private gradient steps, or is empty for the
-	// CPU. Their noise differs from that of the CPU with the same seed.
+	// ComputedOn names the devices that computed the private gradient steps. It is empty for the
+	// CPU. With the same seed, their noise differs from the CPU's.
 	ComputedOn string `json:"computed_on,omitempty"`
 
 	Folder string `json:"folder,omitempty"`
 
 	Family string `json:"-"` // family of the posterior; "full" or "diagonal"
-	// of the posterior, or of q if the study reports only point estimates
+	// natural parameters of the posterior, or of q if the study reports only point estimates
 	Natural    []float64   `json:"-"`
 	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports only point estimates
 	// Q describes q if it differs from the posterior, and is always nil in version 1.
@@ -106,8 +108,8 @@ type Result struct {
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
-// A Q describes q, the Gaussian approximation that the rounds update. It need not be the reported
-// posterior, because its spread does not include the privacy noise.
+// A Q describes q, the Gaussian approximation that the rounds update. Reports may show another
+// posterior, because the spread of q does not include the privacy noise.
 type Q struct {
 	Family string `json:"family"`
 	// precision times mean, then the precision (lower triangle by rows, or the diagonal)
@@ -125,8 +127,8 @@ type Marginal struct {
 	fit.Natural
 }
 
-// Shown returns the marginals of the posterior that reports show: the noise-aware posterior if
-// there is one, and otherwise q.
+// Shown returns the marginals of the posterior that reports show: the noise-aware one if it exists,
+// and otherwise q.
 func (r *Result) Shown() []Marginal {
 	if r.NoiseAware != nil {
 		return r.NoiseAware.Marginals
@@ -144,24 +146,24 @@ type Privacy struct {
 // proven bound.
 type Promise struct {
 	Protects string `json:"protects"` // description of the privacy unit
-	// AtTwo is a sentence about the cost to a person with rows at two clients, or empty unless the
-	// study protects persons at one client.
+	// AtTwo is a sentence about the cost to a person who has rows at two clients. It is empty
+	// unless the study protects a person's rows at one client.
 	AtTwo     string               `json:"at_two_clients,omitempty"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"` // ε for the observer that the study names
 	Delta     float64              `json:"delta"`
-	// parameter μ of a Gaussian mechanism that costs as much as all releases; 0 if there is none
+	// parameter μ of a Gaussian mechanism with the same cost as all releases; 0 if there is no such
+	// mechanism
 	Mu              float64     `json:"mu,omitempty"`
 	NoiseMultiplier float64     `json:"noise_multiplier"`
 	Clip            float64     `json:"clip"`
 	Releases        int         `json:"releases"`
-	Opens           study.Opens `json:"opens"` // the parts of clients' answers that observers can read
+	Opens           study.Opens `json:"opens"` // the parts of clients' answers that others can read
 	// Scores is true if a release has scores (gradients) and curvatures at published points.
 	Scores bool `json:"scores,omitempty"`
-	// Modes is true if the first release also has votes for the place of the mode of a client's
-	// records.
+	// Modes is true if the first release also has votes that locate the mode of a client's records.
 	Modes     bool `json:"modes,omitempty"`
-	Tables    bool `json:"tables,omitempty"`    // whether the first release had the sums for tables that describe the records
+	Tables    bool `json:"tables,omitempty"`    // whether the first release has the sums for tables that describe the records
 	HeldOut   bool `json:"held_out,omitempty"`  // whether the last release scores held-out records
 	Gradients bool `json:"gradients,omitempty"` // whether the releases are sums of gradients
 	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of the factors of records
@@ -182,9 +184,9 @@ type Promise struct {
 
 	// Sound is false if the releases may cost more than the claimed cost.
 	//
-	// Published names the setting with which the study runs a method exactly as a publication
-	// describes it (see [method.PublishedFactors]), or is empty. Only with such a setting can the
-	// publication's claim, the true cost and the proven bound against an outsider differ.
+	// If a setting makes the study run a method exactly as a publication describes it (see
+	// [method.PublishedFactors]), Published is this setting. Otherwise it is empty, and the claimed
+	// cost, the true cost and the proven bound against an outsider are equal.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`
@@ -192,16 +194,16 @@ type Promise struct {
 	Proven    Outside `json:"proven"`
 }
 
-// Selection describes how settings were chosen using the private records.
+// Selection describes how the private records were used to choose settings.
 type Selection struct {
-	Candidates []string `json:"candidates"` // descriptions of the candidates' settings
+	Candidates []string `json:"candidates"` // settings of each candidate, as text
 	Chosen     int      `json:"chosen"`     // index of the chosen candidate in Candidates
 	Score      string   `json:"score"`
-	// noisy sum of the scores of each candidate, minus the mean of these sums
+	// noisy sum of each candidate's scores, minus the mean of these sums
 	Totals     []float64 `json:"scores"`
-	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
+	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of the vector of scores that a record contributes
 	ScoreNoise float64   `json:"score_noise_multiplier"`
-	Releases   int       `json:"releases"` // number of a client's releases in all runs, without the scores
+	Releases   int       `json:"releases"` // number of releases that a client makes in all runs, not counting the scores
 }
 
 // Outside is the cost of a client's releases to an outsider, under the study's own adjacency.
@@ -219,8 +221,8 @@ type Spent struct {
 	Mu        float64              `json:"mu,omitempty"`
 }
 
-// marginals returns the distribution of each parameter on its own scale: log-normal if it is fitted
-// on the log scale.
+// marginals returns the distribution of each parameter on its own scale. A parameter that is fitted
+// on the log scale is log-normal.
 func marginals(m *fit.Model, units fit.Units, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, m.Dim())
 	natural := units.Marginals(mean, cov)
@@ -240,7 +242,7 @@ func marginal(p fit.Parameter, m, sd float64) Marginal {
 	return out
 }
 
-// Result returns the current result of the federation.
+// Result returns the result of the federation at this moment.
 func (f *Federation) Result(reference *Reference) (*Result, error) {
 	p := f.Protocol
 	st := p.Study()
@@ -286,7 +288,7 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 }
 
 // compare adds the posterior of the federation, or its point estimates, and compares them with the
-// reference, which a study without a model does not have.
+// reference. A study without a model has no reference.
 func (r *Result) compare(f *Federation, reference *Reference) error {
 	p := f.Protocol
 	if reference == nil {
@@ -341,8 +343,8 @@ func (r *Result) compare(f *Federation, reference *Reference) error {
 	return err
 }
 
-// generate adds the quantities that are computed from the parameters, under the posterior (family
-// and mean) and the pooled posterior (pooled and pooledCov).
+// generate adds the quantities that are computed from the parameters. family and mean describe the
+// posterior, and pooled and pooledCov the pooled posterior.
 func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []float64, pooledCov mat.Symmetric) (err error) {
 	r.Generator = m.Generator()
 	full := gaussian.Full(len(pooled))
@@ -366,8 +368,8 @@ func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []f
 	return nil
 }
 
-// rmsInSDs returns the root mean square of the elements of a − b, in the standard deviations of
-// cov.
+// rmsInSDs returns the root mean square of the differences a − b, in units of the standard
+// deviations in cov.
 func rmsInSDs(a, b []float64, cov mat.Symmetric) float64 {
 	var sum float64
 	for i := range a {
@@ -402,7 +404,7 @@ func (r *Result) notes(st *study.Study) []string {
 	return append(notes, extensionNotes(st)...)
 }
 
-// NewPromise returns the privacy cost of the given number of a client's releases. The study must
+// NewPromise returns the privacy cost of a client's releases, given their number. The study must
 // have privacy.
 func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 	target := p.Study().Privacy

@@ -7,11 +7,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Rivals compares settings of a study: each client sets records aside, and runs on the others are
-// compared by their predictions of these.
+// Rivals compares settings of a study. Each client sets some records aside. Runs on the other
+// records are compared by how well they predict these.
 type Rivals struct {
-	// Aside holds the records that each client has set aside. Each record is set aside by a random
-	// draw of its own, so adding or removing a record does not affect the others.
+	// Aside holds the records that each client has set aside. A separate random draw decides for
+	// each record, so that adding or removing one record does not affect the others.
 	Aside []*shard.Records
 
 	cast    *cast
@@ -42,12 +42,12 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 	return r, nil
 }
 
-// trialStride is the distance between the seeds of two trials, so large that they differ from all
-// seeds that users choose in practice.
+// trialStride is the distance between the seeds of two trials. It is so large that in practice no
+// user chooses a seed that another trial uses.
 const trialStride = 1 << 40
 
-// NewPlay sets up a run of st, the original study or a copy with different settings. Runs of one
-// study with the same trial are identical.
+// NewPlay sets up a run of st: the original study or a copy with other settings. The same study and
+// trial always give the same run.
 func (r *Rivals) NewPlay(st *study.Study, trial int) (*Play, error) {
 	return r.cast.play(st, Options{Seed: r.options.Seed + uint64(trial+1)*trialStride, Workers: r.options.Workers})
 }

@@ -17,19 +17,19 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Secure reports how much data and computing time the secure sums of a simulation needed. All
-// numbers except Plans are averages over plans, and those for a client also over clients.
+// Secure reports how much data and computing time the secure sums of a simulation took. Except for
+// Plans, all numbers are averages over plans. Those for a client are averages over clients too.
 type Secure struct {
 	Plans int     `json:"plans"`
 	Up    float64 `json:"bytes_up"` // bytes of the envelopes and bodies that a client sends
-	// columns and entries that a client receives between a plan and its outcome, in bytes
+	// bytes of the columns and entries that a client receives between a plan and its outcome
 	Down   float64 `json:"bytes_down"`
 	Client float64 `json:"client_ms"` // computing time of a client in milliseconds
 	Hub    float64 `json:"coordinator_ms"`
 }
 
-// An Adder adds up vectors of clients as the daemons do with federation.aggregation = "secure", but
-// without a network. All clients answer every plan.
+// An Adder adds up the clients' vectors as the daemons do with federation.aggregation = "secure",
+// but without a network. Every client answers every plan.
 type Adder struct {
 	federation  *sums.Federation
 	hub         *identity.Identity
@@ -41,7 +41,7 @@ type Adder struct {
 	clock    func() float64 // seconds since a fixed time
 	plans    int
 	up, down int
-	// computing time of all clients (work) and of the coordinator (hubs), in seconds
+	// computing time in seconds of all clients together (work) and of the coordinator (hubs)
 	work, hubs float64
 }
 
@@ -53,8 +53,8 @@ type secureClient struct {
 }
 
 // NewAdder returns an adder whose clients have exchanged their keys. A sum is opened only if at
-// least fewest clients answer. length is the maximum number of elements of a vector. clock returns
-// the time in seconds since a fixed moment.
+// least fewest clients answer. No vector may have more than length elements. clock returns the
+// seconds since a fixed moment.
 func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error) {
 	s := &Adder{clock: clock}
 	of := sha256.Sum256([]byte("a simulated study"))
@@ -78,7 +78,7 @@ func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error)
 	}
 	names := make([]identity.Name, clients)
 	for m := range names {
-		// A roster may not allow the names of a simulation, so the clients get new ones.
+		// A roster may not accept the names of a simulation, so the clients get new ones.
 		names[m] = identity.Name(fmt.Sprintf("client-%04d", m+1))
 		c := &secureClient{}
 		if c.signer, c.opener, err = enter(names[m], identity.Client); err != nil {
@@ -134,7 +134,7 @@ func (s *Adder) exchange(names []identity.Name) (err error) {
 }
 
 // Add returns the opened sum of the clients' vectors, which always has the maximum length (see
-// [NewAdder]). It fails if a client has opened a different sum than the coordinator.
+// [NewAdder]). It fails if a client opens a different sum than the coordinator.
 func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	s.asked++
 	s.plans++
@@ -184,8 +184,8 @@ func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	return nil
 }
 
-// publish makes the coordinator sign the next entry of the transcript, and passes it to all
-// parties. ok and err tell whether the body could be made.
+// publish makes the coordinator sign the next entry of the transcript, and passes the entry to all
+// parties. ok and err are the results of making the body.
 func (s *Adder) publish(kind transcript.Kind, body []byte, ok bool, err error) error {
 	if err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("no %s can be made: this is a fault in the program", kind))
@@ -256,8 +256,8 @@ func (s *Adder) share(_ int, c *secureClient) error {
 	return err
 }
 
-// newAdder returns the adder of a study with secure sums. As in the daemons, its vectors are as
-// long as the longest release of any phase.
+// newAdder returns the adder for a study with secure sums. As in the daemons, its vectors have the
+// length of the longest release of any phase.
 func newAdder(st *study.Study, roster []pvi.ClientID, clock func() float64) (*Adder, error) {
 	if a := st.Federation.Aggregation; a != study.Secure {
 		return nil, fmt.Errorf("federation.aggregation = %q: only the clients of a study with %q add up securely", a, study.Secure)
@@ -269,7 +269,7 @@ func newAdder(st *study.Study, roster []pvi.ClientID, clock func() float64) (*Ad
 	return NewAdder(len(roster), public.MinClients(), public.VectorSize(), clock)
 }
 
-// Secure describes the secure sums so far. It returns nil unless Options.Secure was set.
+// Secure describes the secure sums so far, or returns nil if Options.Secure was not set.
 func (f *Federation) Secure() *Secure {
 	s := f.adder
 	if s == nil {

@@ -14,7 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The charges for a client's releases must add up to the stated cost of each study, up to rounding.
+// In each study, the charges for a client's releases must add up to the stated cost, up to
+// rounding.
 func TestIncrementsOfEveryExperiment(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "experiments", "*", "*.toml"))
 	if err != nil || len(paths) == 0 {
@@ -36,7 +37,7 @@ func TestIncrementsOfEveryExperiment(t *testing.T) {
 		if !doc.Root().Has("study") {
 			continue // skips a sweep, because the test reads the study of the sweep directly
 		}
-		// The noise multiplier is given, because its calibration is slow.
+		// The studies get a noise multiplier, because calibrating the noise is slow.
 		st := parse(t, path, string(source), givenNoise(doc.Root())...)
 		if p, err := Protocol(st, 0); err != nil {
 			t.Errorf("%s: %v", path, err)
@@ -77,8 +78,8 @@ func compareIncrements(t *testing.T, path string, p *pvi.Protocol) {
 	}
 }
 
-// increments returns the composition of all events that a client's ledger is charged: for the scale
-// phase, for each release of the rounds, and for the last round.
+// increments returns the composition of all events that a client's ledger is charged: the scale
+// phase, each release of the rounds, and the last round.
 func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
 	var sum accountant.Composed
 	for _, s := range p.Before() {
@@ -106,8 +107,8 @@ func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacenc
 	return sum, nil
 }
 
-// compareEvents fails the test unless two events have the same Rényi divergence of order 6. It is
-// additive and fast to compute, and different for any two different events of these tests.
+// compareEvents fails the test unless two events have the same Rényi divergence of order 6. The
+// divergence is additive, fast to compute, and tells apart all events that differ in these tests.
 func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	t.Helper()
 	const order = 6
@@ -124,8 +125,9 @@ func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	}
 }
 
-// charged checks that a client's charges in the run of h have the same Rényi divergence as the cost
-// of the whole study, for every observer and adjacency, and the same ε for the first.
+// charged checks, for every observer and adjacency, that a client's charges in the run of h have
+// the same Rényi divergence as the cost of the whole study. For the first observer and adjacency,
+// it also compares ε.
 func (h *byteHouse) charged(p *pvi.Protocol) {
 	h.t.Helper()
 	views := p.Views()
@@ -175,7 +177,8 @@ func epsilonOf(t *testing.T, e accountant.Event, p *pvi.Protocol) float64 {
 	return epsilon.Upper
 }
 
-// The costs that a client reviews before it joins must be those of the study on its public bounds.
+// The costs that a client reviews before it joins must be those of the study with its public
+// bounds.
 func TestReviewedCosts(t *testing.T) {
 	st, _ := experiment(t, "standardise/poor-bounds.toml", "simulation.clients=3")
 	p, err := Protocol(st, 0)

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A byteHouse runs a study with the state machines of package session, which exchange only bytes.
-// At random, it saves and restores machines, and delays clients' answers.
+// A byteHouse runs a study with the state machines of package session, which exchange nothing but
+// bytes. At random times, it saves and restores machines and delays answers.
 type byteHouse struct {
 	t       *testing.T
 	study   *study.Study
@@ -28,10 +28,10 @@ type byteHouse struct {
 	said   []session.Entry
 	asked  []int // number of plans that each client has received
 	mail   [][]byte
-	spent  []session.Spent // privacy cost of each answer of client 0
+	spent  []session.Spent // privacy cost of each answer that client 0 gave
 }
 
-// Machines are restored after each event with probability 1/rare.
+// After each event, machines are restored with probability 1/rare.
 const rare = 3
 
 func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) *byteHouse {
@@ -182,7 +182,7 @@ func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	return bodies
 }
 
-// same checks that a Federation and a byteHouse write the same transcript of a study.
+// same checks that a Federation and a byteHouse produce the same transcript for a study.
 func same(t *testing.T, st *study.Study, path string) {
 	t.Helper()
 	const seed = 5
@@ -252,12 +252,12 @@ func (h *byteHouse) sameResult(f *Federation) {
 	}
 }
 
-// State machines that exchange bytes and are restored at random must have the results of a
-// federation in one process, bit for bit.
+// State machines that exchange bytes, and that are restored at random times, must give the same
+// results as a federation in one process, bit for bit.
 func TestSessionMatchesFederation(t *testing.T) {
 	slow(t)
-	// With a given noise multiplier, a restored machine does not calibrate the noise again, which
-	// would take time.
+	// The cases give a noise multiplier. Otherwise each restored machine would calibrate the noise
+	// again, which takes time.
 	six := []string{"simulation.clients=6", "federation.min_clients=4", "federation.colluders=1", "privacy.epsilon=", "privacy.noise_multiplier=3"}
 	scale := []string{"privacy.epsilon=", "privacy.noise_multiplier=3", "standardise.budget_share=", "standardise.noise_multiplier=8"}
 	simulated := []string{"simulation.clients=3", "simulation.synthetic.records_per_client=400", "privacy.epsilon=", "privacy.noise_multiplier=2"}

@@ -9,10 +9,10 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Each client adds enough noise to protect a sum of only U_min answers against t colluders. If all
-// M clients answer, the sum has √((M − t)/(U_min − t)) times the sd that M answers need. The
-// estimate of this ratio has a standard error of at most .005, and the test allows 4 standard
-// errors.
+// Each client adds enough noise that even the sum of only U_min answers is protected against t
+// colluders. If all M clients answer, the noise of the sum is therefore √((M − t)/(U_min − t))
+// times as large as necessary. The estimate of this ratio has a standard error of at most .005, and
+// the test allows 4 standard errors.
 func TestSpreadOfOpenedSums(t *testing.T) {
 	type study struct{ clients, fewest, colluders, rounds int }
 	cases := []study{{10, 8, 2, 20}}
@@ -29,8 +29,8 @@ func TestSpreadOfOpenedSums(t *testing.T) {
 	}
 }
 
-// spreadOfSums returns the sd of the noise in opened sums, divided by the smallest sd that protects
-// the answers of all clients against the colluders. The answers are noise shares.
+// spreadOfSums returns the sd of the noise in opened sums, relative to the smallest sd that
+// protects the answers of all clients against the colluders. Every answer is a pure noise share.
 func spreadOfSums(t *testing.T, clients, fewest, colluders, rounds int) float64 {
 	t.Helper()
 	const d, sigma = 1000, 5.0

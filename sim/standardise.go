@@ -14,11 +14,11 @@ import (
 type Standardisation struct {
 	Outcomes []*scale.Outcome
 	Columns  []scale.Column
-	Beyond   map[string]int // number of values outside the estimated scale, by column
+	Beyond   map[string]int // number of values outside the estimated range of each column
 }
 
-// standardise runs the scale phase if the study requests one, and returns the study with the
-// estimated scale of its columns. adder, if not nil, adds up the releases with secure sums.
+// standardise runs the scale phase if the study has one. It returns the study with the estimated
+// scale of its columns. If adder is not nil, the releases are added up with secure sums.
 func standardise(st *study.Study, holders []Holder, roster []pvi.ClientID, seed uint64, adder *Adder) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The bounds in this study are a hundred times too wide, so that the noise hides the posterior. A
-// standardisation for a tenth of the same budget must bring the posterior to within 8 nats of the
+// The bounds in this study are a hundred times too wide, so the noise hides the posterior. With a
+// scale phase, which takes a tenth of the same budget, the posterior must come within 8 nats of the
 // pooled posterior, in the median over seven seeds.
 func TestPoorBounds(t *testing.T) {
 	slow(t)
@@ -42,7 +42,7 @@ func TestPoorBounds(t *testing.T) {
 
 // The mean and sd that the scale phase estimates for each column must be those of the records,
 // clamped to the bounds of the last pass, up to the noise of that pass. The bound for each of
-// twelve numbers is 6 sds. With a random seed, a correct program exceeds any of the bounds with
+// twelve numbers is 6 sds. For a random seed, a correct program violates one of the bounds with
 // probability 2·10⁻⁸. The cost to every observer must include the scale phase.
 func TestStandardisedRun(t *testing.T) {
 	slow(t)
@@ -95,8 +95,8 @@ func TestStandardisedRun(t *testing.T) {
 	}
 }
 
-// lastPass repeats the scale phase of a run, whose passes must have the outcomes in found. It
-// returns the bounds of the columns in the last pass, and the clients with their records.
+// lastPass repeats the scale phase of a run and checks that its passes have the outcomes in found.
+// It returns the bounds of the columns in the last pass, and the clients with their records.
 func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation) ([]study.Bounds, []Holder) {
 	t.Helper()
 	c := castOf(t, st, path, st.Simulation.Seed)
@@ -139,9 +139,9 @@ func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 	return values
 }
 
-// checkFound compares the estimated mean and sd of a column with those of its values, clamped to
-// its bounds b in the last pass and mapped to [-1, 1]. If the privacy unit is the client, every
-// client has the same weight, and otherwise every record.
+// checkFound compares the estimated mean and sd of a column with those of its values, which it
+// first clamps to the column's bounds b in the last pass and maps to [-1, 1]. If the privacy unit
+// is the client, all clients have the same weight. Otherwise all records do.
 func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bounds, values [][]float64) {
 	t.Helper()
 	middle, half := (b.Low+b.High)/2, (b.High-b.Low)/2
@@ -159,7 +159,7 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	m := p.Before()[0].Mechanism(p.Before()[0].Passes())
 	noise := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(float64(len(values))) / count
 	z := (found.Mean - middle) / half
-	// The estimates are divided by the number of records, which is also noisy.
+	// The number of records, by which the estimates are divided, is noisy too.
 	sd := noise * math.Sqrt(1+max(mean*mean, square*square))
 	if math.Abs(z-mean) > 6*sd || found.SD > 0 && math.Abs(z*z+found.SD*found.SD/(half*half)-square) > 6*sd {
 		t.Errorf("found %+v between %+v: mean and mean square %g and %g on that scale are those of the records, %g and %g, but for noise of sd %g",
@@ -187,7 +187,7 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 			t.Error("three workers give another result than one")
 		}
 		first = bits
-		// Of about 40,000 values, few are more than four sds from the mean.
+		// Only few of the about 40,000 values are more than four sds from the mean.
 		if play.Report.Beyond["bilirubin"] > 40 {
 			t.Errorf("%v values lie beyond mean ± 4 sd", play.Report.Beyond)
 		}
@@ -202,8 +202,8 @@ func TestScaleNotes(t *testing.T) {
 	}
 }
 
-// The plan of a study with a standardisation uses the public bounds, and states the noise and the
-// cost that the run will have.
+// The plan of a study with a scale phase must use the public bounds, and must state the noise and
+// the cost that the run then has.
 func TestPlanOfStandardisation(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml")
 	planned, err := Protocol(st, 0)

@@ -36,8 +36,8 @@ func TestClientsByNaturalGradient(t *testing.T) {
 	}
 }
 
-// With two hundred clients and opened sums of gradients, the result must be near the fit of all
-// records without privacy. The bounds are about twice the gaps that were observed with several
+// The test opens only sums of gradients. With two hundred clients, the result must be close to the
+// fit of all records without privacy. The bounds are about twice the gaps observed with several
 // seeds.
 func TestSummedAdult(t *testing.T) {
 	slow(t)

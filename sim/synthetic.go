@@ -34,9 +34,9 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	return holders, nil
 }
 
-// truthOf returns the θ that generated all records, on the model's scale. It returns nil if records
-// come from a file, clients differ in θ, the columns are standardised, or the model is not a
-// regression.
+// truthOf returns the θ from which all records were generated, on the model's scale. It returns nil
+// if the records come from a file, if clients differ in θ, if the columns are standardised, or if
+// the model is not a regression.
 func truthOf(st *study.Study, o Options) ([]float64, error) {
 	syn := st.Simulation.Synthetic
 	if syn == nil || o.DataFile != "" || syn.ClientSD > 0 || st.Standardisation != nil {
@@ -49,8 +49,8 @@ func truthOf(st *study.Study, o Options) ([]float64, error) {
 	return DrawTruth(m, variates(o.Seed, purposeTruth))
 }
 
-// DrawTruth returns the true coefficients of made-up records: those that the study gives, and draws
-// from the prior.
+// DrawTruth returns the true coefficients for made-up records. The study may give some of them, and
+// the others are drawn from the prior.
 func DrawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	var given map[string]float64
 	if syn := m.Study.Simulation.Synthetic; syn != nil {
@@ -63,8 +63,8 @@ func DrawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 		if spread, ok := m.Spread(i); ok {
 			sd = truth[spread]
 		}
-		// Draw a number for every coefficient, even if the study gives its value, so that this does
-		// not change the draws of the others.
+		// Draw a number even for a coefficient whose value the study gives, so that this value does
+		// not affect the other draws.
 		z := r.NormFloat64()
 		theta := p.Prior.Mean + sd*z
 		if p.HalfNormal > 0 {
@@ -89,7 +89,7 @@ func DrawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 }
 
 // synthesiseClient generates the records of a client. If the study protects persons, every person
-// has privacy.rows_per_person records, so that the study uses all of them.
+// gets privacy.rows_per_person records, as many as the study uses.
 func synthesiseClient(m *fit.Model, id pvi.ClientID, truth []float64, r *rand.Rand) (*shard.Records, error) {
 	st := m.Study
 	syn := st.Simulation.Synthetic
@@ -135,7 +135,8 @@ func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand
 	}
 }
 
-// binaryValue returns a value of the column for which the event e happens (positive) or does not.
+// binaryValue returns a value of the column. The event e happens for this value if positive is
+// true, and does not otherwise.
 func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.Low) == positive {
 		return column.Low
@@ -147,9 +148,9 @@ func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 }
 
 // drawValue draws a value of a column. Levels have equal probabilities. A number is uniform within
-// the bounds or, if the study declares it, normal. A normal number outside the bounds is drawn
-// again, and set to the nearest bound after too many draws. A date is rounded to a whole day,
-// because record files contain days.
+// the bounds or, if the study declares it, normal. A normal number is drawn again while it is
+// outside the bounds. After too many draws it becomes the nearest bound. A date is rounded to a
+// whole day, because record files contain days.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	x := drawNumber(c, syn, r)
 	if c.Dated {
@@ -166,8 +167,8 @@ func drawNumber(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if !ok {
 		return c.Low + (c.High-c.Low)*r.Float64()
 	}
-	// The probability of a value within the bounds may be tiny, so after some tries take the
-	// nearest bound.
+	// The probability of a value within the bounds may be tiny. After this many draws, the nearest
+	// bound is used instead.
 	const tries = 1000
 	x := math.NaN()
 	for range tries {

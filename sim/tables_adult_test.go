@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// adultRows reads the Adult data set independently of package shard. Each row has its fields by
-// column name.
+// adultRows reads the Adult data set independently of package shard. A row maps column names to
+// fields.
 func adultRows(t *testing.T, path string, files []string) (rows []map[string]string) {
 	t.Helper()
 	for _, name := range files {
@@ -45,7 +45,7 @@ func adultRows(t *testing.T, path string, files []string) (rows []map[string]str
 	return rows
 }
 
-// An adultTruth is a number computed from the records, and get finds its estimate in the tables.
+// An adultTruth is a number computed from the records. get extracts its estimate from the tables.
 type adultTruth struct {
 	of  float64
 	get func(*describe.Summary) describe.Value

@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The tables of a simulated federation describe the records of all clients, up to the noise, and
-// cost no more than the study's ε. The cases differ in the messages that are opened and in the
-// adjacency.
+// The tables of a simulated federation must describe the records of all clients, up to the noise,
+// and must not cost more than the study's ε. The cases differ in the messages that are opened, and
+// in the adjacency.
 func TestTables(t *testing.T) {
 	const text = `
 column = [
@@ -57,7 +57,7 @@ simulation = { clients = 3, synthetic.records_per_client = 2000 }
 }
 
 // A study without a model spends its whole budget on tables in one round. Over the seeds, the 95 %
-// intervals must contain the numbers computed from the records as often as they claim.
+// intervals must contain the numbers computed from the records often enough.
 func TestTablesAlone(t *testing.T) {
 	const text = `
 study = { version = 2, name = "alone" }
