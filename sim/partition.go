@@ -87,8 +87,8 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread cuts order into contiguous parts and appends one to each element of rows. The lengths of
-// the parts differ by at most one.
+// spread cuts order into contiguous parts, one for each element of rows. The lengths of the parts
+// differ by at most one.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {

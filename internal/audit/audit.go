@@ -1,6 +1,6 @@
-// Package audit writes an audit log of connections, joins, refusals, orders, the ends of rounds,
-// and the configuration of the program: to files as JSON lines, to syslog (RFC 5424), or to another
-// [Sink]. No line depends on records.
+// Package audit writes an audit log: it records connections, joins, refusals, orders, the ends of
+// rounds, and how the program is configured. The lines go to files as JSON, to syslog (RFC 5424),
+// or to another [Sink]. No line depends on records.
 package audit
 
 import (
@@ -18,20 +18,20 @@ import (
 const (
 	Configuration = "configuration" // a program started, with its configuration
 	Stop          = "stop"          // a program stopped
-	Handshake     = "handshake"     // a connection, with its address and the result of the TLS handshake
-	Denial        = "denial"        // a call was refused because of its caller or its format
+	Handshake     = "handshake"     // a machine connected; the line has its address and the result of the TLS handshake
+	Denial        = "denial"        // a call was refused because of who made it or of its format
 	Join          = "join"          // a client redeemed an invitation
 	Consent       = "consent"       // a client consented to the study
 	Leave         = "leave"         // a client left the study
-	Keys          = "keys"          // a client has new keys
-	Roster        = "roster"        // the roster has a new version
+	Keys          = "keys"          // a client got new keys
+	Roster        = "roster"        // the roster got a new version
 	Order         = "order"         // a user of this machine gave an order
-	OrderFailed   = "order-failed"  // an order of a user was refused or failed
+	OrderFailed   = "order-failed"  // a user's order was refused or failed
 	Study         = "study"         // a study began, ended, or was aborted
 	Verdict       = "verdict"       // a round ended, with its result
 	Answer        = "answer"        // a client is about to send an answer, with its charge
 	Exclusion     = "exclusion"     // the coordinator has excluded a client
-	Omitted       = "omitted"       // states how many lines were left out, beyond the limit for one event in a minute
+	Omitted       = "omitted"       // lines were left out, because one event may only have a certain number of lines per minute
 )
 
 // A Line is one line of an audit log.
@@ -46,15 +46,16 @@ type Line struct {
 type Sink interface {
 	// Write writes a line. It must not wait for another machine.
 	Write(l Line) error
-	// Close writes the waiting lines and closes the sink, within a few seconds.
+	// Close writes the lines that are still waiting and closes the sink, which takes at most a few
+	// seconds.
 	Close() error
 }
 
 // Options configure [Open].
 type Options struct {
 	Program string // name of the program, for syslog
-	// Wrote, unless nil, is called after each attempt to write a line to a sink, with its error or
-	// nil. It may be called concurrently.
+	// Wrote, unless nil, is called after each attempt to write a line to a sink. Its argument is
+	// the error or nil. Calls may be concurrent.
 	Wrote func(error)
 	// Others are further sinks.
 	Others []Sink
@@ -67,9 +68,9 @@ type Log struct {
 	limiter limiter
 }
 
-// Open opens an audit log with the given destinations: the path of a file, or the address of a
-// syslog, which is syslog:///dev/log for a socket of this machine, and syslog+udp://host:514 or
-// syslog+tcp://host:514 for another machine.
+// Open opens an audit log with the given destinations. A destination is the path of a file, or the
+// address of a syslog server: syslog:///dev/log for a socket on this machine, and
+// syslog+udp://host:514 or syslog+tcp://host:514 for another machine.
 func Open(destinations []string, o Options) (*Log, error) {
 	l := &Log{wrote: o.Wrote, sinks: o.Others}
 	if l.wrote == nil {
@@ -115,18 +116,18 @@ func (l *Log) Write(event string, level slog.Level, attrs ...slog.Attr) {
 	}
 }
 
-// Limited writes a line about another machine, host. The lines of an event in a minute are limited
-// for each host, and for all hosts together. Lines beyond a limit are only counted, and an event
-// Omitted states the count.
+// Limited writes a line about host, another machine. The number of lines per event and minute is
+// limited, for each host and for all hosts together. Further lines are only counted, and the event
+// Omitted reports their number.
 func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) {
 	if l != nil && l.limiter.admit(host, event) {
 		l.Write(event, level, attrs...)
 	}
 }
 
-// Begin writes a user's order to the audit log, before the program carries it out. giver is the
-// result of [User]. Afterwards the caller must call end with the error of the order, or nil. end
-// logs the error, if any, and returns it.
+// Begin writes a user's order to the audit log before the program carries it out. giver is the
+// result of [User]. Afterwards, the caller must call end with the order's error, or nil. end logs
+// the error, if any, and returns it.
 func (l *Log) Begin(giver []slog.Attr, order string, attrs ...slog.Attr) (end func(error) error) {
 	all := append(giver, slog.String("order", order))
 	for _, attr := range attrs {
@@ -143,7 +144,7 @@ func (l *Log) Begin(giver []slog.Attr, order string, attrs ...slog.Attr) (end fu
 	}
 }
 
-// Close reports the lines that were left out, and closes all sinks.
+// Close reports how many lines were left out, and closes all sinks.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
@@ -156,8 +157,8 @@ func (l *Log) Close() error {
 	return err
 }
 
-// JSON returns the line as a JSON object without a line break, beginning with the time in UTC, the
-// level and the event.
+// JSON returns the line as a JSON object without line breaks. The object begins with the time in
+// UTC, the level and the event.
 func (l Line) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	h := slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -174,12 +175,12 @@ func (l Line) JSON() ([]byte, error) {
 
 const (
 	window     = time.Minute // period over which a limiter counts lines
-	maxPerHost = 20          // maximum number of lines of one event about one host in a window
-	maxLines   = 300         // maximum number of lines of one event about all hosts in a window
+	maxPerHost = 20          // maximum number of lines in a window for one event and one host
+	maxLines   = 300         // maximum number of lines in a window for one event and all hosts together
 )
 
-// A limiter decides which lines are written. It counts lines in windows of a minute, which begin
-// with the first line after the last window.
+// A limiter decides which lines are written. It counts lines in windows that last a minute. A
+// window begins with the first line after the end of the previous one.
 type limiter struct {
 	report func(event string, omitted int)
 
@@ -188,7 +189,7 @@ type limiter struct {
 	timer  *time.Timer
 }
 
-// counts holds the numbers of lines of one event in a window.
+// counts holds the number of lines that one event has had in a window.
 type counts struct {
 	written, omitted int
 	hosts            map[string]int
@@ -215,7 +216,7 @@ func (l *limiter) admit(host, event string) bool {
 	return true
 }
 
-// end ends the window and reports the lines that were left out.
+// end ends the window and reports how many lines were left out.
 func (l *limiter) end() {
 	l.mu.Lock()
 	events := l.events

@@ -63,7 +63,8 @@ func lines(t *testing.T, path string) (all []map[string]any) {
 	return all
 }
 
-// A line break in a value begins no new line. After a file was renamed, lines go to a new one.
+// A line break in a value must not begin a new line of the log. After the file has been renamed,
+// further lines must go to a new file.
 func TestFileHasJSONLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	for run := range 2 {
@@ -89,7 +90,7 @@ func TestFileHasJSONLines(t *testing.T) {
 	}
 }
 
-// Lines are written again once writing is possible.
+// As soon as writing is possible again, lines must be written.
 func TestLostLineIsReported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	check(t, os.Mkdir(dir, 0o700))
@@ -119,7 +120,8 @@ func TestDestinations(t *testing.T) {
 	check(t, none.Close())
 }
 
-// Lines about other hosts are still written until the limit for all hosts.
+// Too many lines about one host must not suppress lines about other hosts, until the limit for all
+// hosts is reached.
 func TestFloodIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &kept{}
@@ -224,7 +226,8 @@ func TestSyslogHasTheFormOfRFC5424(t *testing.T) {
 	}
 }
 
-// A server that reads nothing delays no line. Lines beyond the queue are reported as lost.
+// A server that hangs must not delay any line. Lines for which the queue has no room must be
+// reported as lost.
 func TestSyslogThatHangsDelaysNothing(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -241,7 +244,7 @@ func TestSyslogThatHangsDelaysNothing(t *testing.T) {
 	check(t, err)
 	long := slog.String("x", strings.Repeat("x", 1<<15))
 	for range 1400 {
-		log.Write(audit.Denial, slog.LevelWarn, long) // fills the buffers of the connection
+		log.Write(audit.Denial, slog.LevelWarn, long) // fill the buffers of the connection
 	}
 	mu.Lock()
 	if lost < 10 {

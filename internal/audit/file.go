@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A file is a sink that appends JSON lines to a file, or to a new one after the file has been
-// renamed or removed, for example by log rotation.
+// A file is a sink that appends JSON lines to a file. If the file has been renamed or removed, for
+// example by log rotation, it begins a new one.
 type file struct {
 	path string
 

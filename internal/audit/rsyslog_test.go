@@ -85,7 +85,7 @@ func TestRsyslogReadsTheAuditLog(t *testing.T) {
 	}
 }
 
-// eventually waits until done returns true. After 20 seconds it fails the test.
+// eventually waits until done returns true. It fails the test after 20 seconds.
 func eventually(t *testing.T, said fmt.Stringer, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	queued = 1024 // maximum number of lines that wait for a syslog
-	// for connecting, for writing a line, and for the waiting lines at the end
+	queued = 1024 // maximum number of lines waiting to be sent
+	// time limit for connecting, for writing a line, and for sending the waiting lines at the end
 	patience = 5 * time.Second
 	between  = time.Second // time between two attempts to reach a syslog over TCP
 	facility = 10          // security and authorisation messages, private (RFC 5424, table 1)
@@ -19,8 +19,8 @@ const (
 
 var errQueue = errors.New("the syslog does not take lines fast enough: a line of the audit log was lost")
 
-// A syslog is a sink that sends lines to a syslog server in the format of RFC 5424, in a goroutine,
-// so that a server that hangs does not stop the program.
+// A syslog is a sink that sends lines to a syslog server in the format of RFC 5424. It sends them
+// in a goroutine, so that the program does not stop if the server hangs.
 type syslog struct {
 	network, address string
 	host, program    string
@@ -44,7 +44,7 @@ func openSyslog(network, address, program string, wrote func(error)) *syslog {
 	return s
 }
 
-// Write implements [Sink]. It returns an error if too many lines wait.
+// Write implements [Sink]. It returns an error if too many lines are waiting.
 func (s *syslog) Write(l Line) error {
 	select {
 	case s.lines <- l:
@@ -61,7 +61,8 @@ func (s *syslog) Close() error {
 	return nil
 }
 
-// run sends lines until the sink is closed, and then the waiting ones for a few seconds.
+// run sends lines until the sink is closed. Then it spends a few seconds on sending the lines that
+// are still waiting.
 func (s *syslog) run() {
 	defer close(s.ended)
 	defer func() {
@@ -82,8 +83,7 @@ func (s *syslog) run() {
 	}
 }
 
-// send tries to send a line twice, and over TCP until it succeeds or the sink is closed. It reports
-// a line that it could not send to s.wrote.
+// send tries to send a line: twice or, over TCP, until it succeeds or the sink is closed. It reports a line that it could not send to s.wrote.
 func (s *syslog) send(l Line) {
 	text, err := s.format(l)
 	for attempt := 0; err == nil; attempt++ {
@@ -98,8 +98,9 @@ func (s *syslog) send(l Line) {
 	s.wrote(fmt.Errorf("syslog %s: %w", s.address, err))
 }
 
-// mayWait waits a moment before another attempt. It returns false if the sink is being closed, and
-// for networks other than TCP, which do not show whether the server can be reached again.
+// mayWait waits a moment before another attempt. It returns false if the sink is being closed, or
+// if the network is not TCP, because other networks do not show when the server can be reached
+// again.
 func (s *syslog) mayWait() bool {
 	if s.network != "tcp" {
 		return false
@@ -128,7 +129,8 @@ func (s *syslog) write(text []byte) (err error) {
 	return err
 }
 
-// format returns a line as in RFC 5424, over TCP after its length (RFC 6587, section 3.4.1).
+// format formats a line as RFC 5424 requires. Over TCP, the length of the line comes first (RFC
+// 6587, section 3.4.1).
 func (s *syslog) format(l Line) ([]byte, error) {
 	object, err := l.JSON()
 	if err != nil {
@@ -142,7 +144,7 @@ func (s *syslog) format(l Line) ([]byte, error) {
 	return text, nil
 }
 
-// severity returns the severity of RFC 5424, table 2.
+// severity returns the severity for a level, as in RFC 5424, table 2.
 func severity(l slog.Level) int {
 	switch {
 	case l >= slog.LevelError:

@@ -9,8 +9,8 @@ import (
 )
 
 // User describes the process that gave an order: the name and number of its user, the number of the
-// process, and the user who logged in to its session, which differs after sudo. It omits the last
-// if the system's audit (auditd, pam_loginuid) does not record it.
+// process, and the user who logged in to its session, which is another one after sudo. It leaves
+// out the last if the system's audit (auditd, pam_loginuid) does not record it.
 func User(uid, pid int) []slog.Attr {
 	all := []slog.Attr{slog.String("user", userName(uid)), slog.Int("uid", uid), slog.Int("pid", pid)}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/loginuid")
@@ -20,7 +20,7 @@ func User(uid, pid int) []slog.Attr {
 	return all
 }
 
-// loggedIn returns the user in the text of a loginuid file (see proc(5)), if it has one.
+// loggedIn parses the text of a loginuid file (see proc(5)) and returns the user, if there is one.
 func loggedIn(loginuid string) (uid int, ok bool) {
 	const unset = 1<<32 - 1
 	n, err := strconv.ParseUint(strings.TrimSpace(loginuid), 10, 32)

@@ -23,14 +23,14 @@ func (d Day) String() string {
 	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-// clocks lists the formats of a time of day, with and without seconds and time zone.
+// clocks lists formats for the time of day, with and without seconds and a time zone.
 var clocks = []string{
 	"15:04:05", "15:04:05Z07:00", "15:04:05Z07", "15:04:05Z0700",
 	"15:04", "15:04Z07:00", "15:04Z07", "15:04Z0700",
 }
 
-// ParseTime parses a date such as 2020-12-31, possibly with a time such as 2020-12-31 23:59:59,
-// which it checks but does not return.
+// ParseTime parses a date such as 2020-12-31, which may have a time, as in 2020-12-31 23:59:59. It
+// checks the time but does not return it.
 func ParseTime(text string) (Day, bool) {
 	const length = len(time.DateOnly)
 	if len(text) <= length {
@@ -44,8 +44,8 @@ func ParseTime(text string) (Day, bool) {
 	})
 }
 
-// Containing returns the day of the moment units/perSecond seconds after the beginning of
-// 1970-01-01. perSecond must be positive.
+// Containing returns the day that contains a moment. The moment is units/perSecond seconds after
+// 1970-01-01 began. perSecond must be positive.
 func Containing(units, perSecond int64) Day {
 	perDay := secondsPerDay * perSecond
 	day := units / perDay

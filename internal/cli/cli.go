@@ -1,5 +1,5 @@
-// Package cli contains the code that all commands of the project share: the command line, the end
-// of a program on a signal, shell completion, and the manual page.
+// Package cli has the code that all commands of the project share: it parses the command line, ends
+// the program on a signal, and makes the shell completion and the manual page.
 package cli
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Usage is the exit code for a bad command line. See docs/use/exit-codes.md.
+// Usage is the exit code for an invalid command line. See docs/use/exit-codes.md.
 const Usage = 2
 
 // A Program describes a command for its help text and its manual page.
@@ -25,7 +25,7 @@ type Program struct {
 	// unchanged.
 	Description string
 	Exits       []Exit
-	Words       map[string]string // values of ${name} in the help text of flags and arguments
+	Words       map[string]string // replacements for ${name} in the help text of flags and arguments
 }
 
 // An Exit is an exit code with its meaning in one sentence.
@@ -34,7 +34,7 @@ type Exit struct {
 	Meaning string
 }
 
-// Common has the flags of every command.
+// Common has the flags that every command has.
 type Common struct {
 	Quiet   bool             `short:"q" help:"Show no progress and no notes."`
 	Version kong.VersionFlag `help:"Print the version of this program."`
@@ -43,11 +43,11 @@ type Common struct {
 // Run runs a program. It parses args into commands, a pointer to a struct with the tags of the kong
 // library, and calls do with the command that the user chose. An interrupt, SIGTERM or the end of
 // parent cancels the context. Run returns the exit code: the result of do, 0 after --help and
-// --version, or Usage for arguments that cannot be parsed.
+// --version, or Usage if the arguments cannot be parsed.
 func Run(parent context.Context, program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exited := -1 // exit code that kong asks for, such as 0 after --help; −1 for none
+	exited := -1 // exit code that kong has asked for, such as 0 after --help; −1 if it has not
 	parser, err := kong.New(commands,
 		kong.Vars(program.Words),
 		kong.Name(program.Name),
@@ -72,9 +72,8 @@ func Run(parent context.Context, program Program, commands any, args []string, d
 	return do(ctx, command)
 }
 
-// Version returns the version of the program, which the go command took from the commit and its
-// tags, with "+dirty" at the end if files were changed since. It returns "unknown" if there is
-// none.
+// Version returns the program's version, which the go command derives from the commit and its tags.
+// It ends in "+dirty" if files have changed since. Without a version, it returns "unknown".
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

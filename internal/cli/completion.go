@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Completion is the command that prints a script with which a shell completes the names of
-// commands, flags and files.
+// Completion is the command that prints a shell script. With this script, a shell completes the
+// names of commands, flags and files.
 type Completion struct {
 	Shell string `arg:"" help:"Shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
@@ -78,7 +78,7 @@ func commandsOf(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// namesOf returns the words that can follow a command: its subcommands, then its flags.
+// namesOf returns the words that can follow a command: first its subcommands, then its flags.
 func namesOf(n *kong.Node) []string {
 	return append(commandNames(n), flagsOf(n)...)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Manual is the command that prints the program's manual page, in the format of man. It contains
-// the same text as --help, with the examples and exit codes.
+// Manual is the command that prints the program's manual page in man's format. The page has the
+// same text as --help, and the examples and exit codes.
 type Manual struct{}
 
 // Run prints the page.
@@ -49,7 +49,7 @@ func page(model *kong.Application, program Program) string {
 	return p.String()
 }
 
-// leaves returns the commands below a node that can be run, except hidden ones.
+// leaves returns the runnable commands below a node, except hidden ones.
 func leaves(n *kong.Node) (all []*kong.Node) {
 	for _, child := range commandsOf(n) {
 		if len(child.Children) == 0 {
@@ -60,7 +60,7 @@ func leaves(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// variables returns the environment variables that flags below a node read, with the flags.
+// variables returns the environment variables that set flags below a node, together with the flags.
 func variables(n *kong.Node) (all [][2]string) {
 	for _, f := range n.Flags {
 		for _, e := range f.Envs {
@@ -102,7 +102,7 @@ func (p *roff) text(s string) {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
 		if l == "" {
-			next := strings.HasPrefix(lines[i+1], " ") // i+1 is in range because the last line is not empty
+			next := strings.HasPrefix(lines[i+1], " ") // in range, because the last line is not empty
 			if verbatim && next {
 				p.line("")
 			} else if !verbatim && !next {
@@ -142,7 +142,7 @@ func (p *roff) command(program string, n *kong.Node) {
 	}
 }
 
-// flags describes the flags of the command n, without those of the commands above it.
+// flags describes the flags that the command n has in addition to those of the commands above it.
 func (p *roff) flags(n *kong.Node) {
 	for _, f := range n.Flags {
 		if f.Hidden {
@@ -178,7 +178,7 @@ func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 // escape turns plain text into roff that prints this text within a line.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace
 
-// plain escapes a whole line. A period at its beginning would make it a request.
+// plain escapes a whole line. If a line began with a period, roff would take it for a request.
 func plain(s string) string {
 	if s = escape(s); strings.HasPrefix(s, ".") {
 		return `\&` + s

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Remedy returns advice to append to an error message about a full disk or missing permissions, and
-// "" for other errors.
+// Remedy returns advice that can be appended to an error message about a full disk or missing
+// permissions. For other errors it returns "".
 func Remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

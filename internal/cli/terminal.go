@@ -16,7 +16,8 @@ import (
 // Terminal reports whether a file is a terminal.
 func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// columns returns the width of a terminal in characters, or 0 if it is unknown or f is no terminal.
+// columns returns the width of the terminal f in characters. It returns 0 if the width is unknown
+// or f is not a terminal.
 func columns(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
@@ -25,13 +26,13 @@ func columns(f *os.File) int {
 	return width
 }
 
-// A Line shows the progress of a program in one line of a terminal. Each new text replaces the
-// previous one, by carriage returns and spaces: some terminals would print escape sequences as
-// text.
+// A Line shows the progress of a program on one line of a terminal. Each new text replaces the
+// previous one. It uses only carriage returns and spaces, because some terminals print escape
+// sequences as text.
 type Line struct {
 	out    io.Writer
 	width  int // width of the terminal; 0 if it is unknown
-	length int // number of characters that are drawn
+	length int // number of characters currently shown
 }
 
 // NewLine returns an empty line of a terminal.
@@ -43,8 +44,8 @@ func NewLine(terminal io.Writer) *Line {
 	return l
 }
 
-// Draw replaces the text of the line. It cuts off text that does not fit the terminal's width,
-// because text over several lines cannot be replaced.
+// Draw replaces the text of the line. It cuts the text to the width of the terminal, because text
+// on several lines could not be replaced.
 func (l *Line) Draw(text string) {
 	length := utf8.RuneCountInString(text)
 	if l.width > 1 && length >= l.width {
@@ -63,7 +64,7 @@ func (l *Line) Clear() {
 	}
 }
 
-// End leaves the text on the terminal and begins a new line, if there is any text.
+// End leaves the text on the terminal. If there is any, it begins a new line.
 func (l *Line) End() {
 	if l.length > 0 {
 		fmt.Fprintln(l.out)

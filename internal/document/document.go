@@ -1,6 +1,6 @@
-// Package document reads TOML files, such as study and sweep files, strictly. An unknown key, a
-// value of the wrong type or a number that is not finite is an error with file, line and column.
-// All errors in a file are reported together.
+// Package document reads TOML files, such as study and sweep files, strictly. For an unknown key, a
+// value of the wrong type or a number that is not finite, it reports an error with file, line and
+// column. It reports all errors in a file together.
 //
 // The caller reads keys by name from a [Table], in any order, and then calls [Document.Err].
 package document
@@ -25,8 +25,8 @@ const (
 	maxKeys  = 10_000
 	maxDepth = 16
 	maxPath  = 512 // maximum length of a dotted key in bytes
-	// maxMarks is the maximum number of characters in a document that begin or separate values,
-	// each of which costs the decoder up to 240 bytes.
+	// maxMarks is the maximum number of characters in a document that begin or separate values. For
+	// each of them, the decoder needs up to 240 bytes.
 	maxMarks = 1 << 15
 )
 
@@ -58,9 +58,10 @@ func (e *Error) Error() string {
 	}, b.String())
 }
 
-// Hidden reports whether a character is unsafe to print: a control character such as ESC, an
-// invisible character, or one that changes the direction of text. Such characters could hide or
-// imitate other text. A tab is safe, and so are the joiners that some scripts need.
+// Hidden reports whether a character is unsafe to print. Control characters such as ESC, invisible
+// characters, and characters that change the direction of text are unsafe, because they could hide
+// other text or make it look different. A tab is safe, and so are the joiners that some scripts
+// need.
 func Hidden(r rune) bool {
 	const joiners = "\u200c\u200d"
 	if r == '\t' || strings.ContainsRune(joiners, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
@@ -71,7 +72,7 @@ func Hidden(r rune) bool {
 
 type place struct{ line, column int }
 
-// A Document is a parsed TOML file with the problems found so far.
+// A Document is a parsed TOML file, together with the problems found so far.
 type Document struct {
 	file   string
 	tree   map[string]any
@@ -80,7 +81,7 @@ type Document struct {
 	errs   []*Error
 }
 
-// Parse parses src. file is the file name in messages.
+// Parse parses src. Messages call the file file.
 func Parse(file string, src []byte) (*Document, error) {
 	if len(src) > MaxSize {
 		return nil, &Error{File: file, Message: fmt.Sprintf("the file has %d bytes, and at most %d are allowed", len(src), MaxSize)}
@@ -92,7 +93,8 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// findPlaces limits the keys of a table, in which the time of the decoder is quadratic.
+	// findPlaces limits the number of keys in a table, because the decoder takes quadratic time for
+	// them
 	places, err := findPlaces(src)
 	if err != nil {
 		return nil, &Error{File: file, Message: err.Error()}
@@ -113,8 +115,9 @@ func Parse(file string, src []byte) (*Document, error) {
 // Root returns the table of the document itself.
 func (d *Document) Root() *Table { return d.root }
 
-// Set replaces the value at a dotted key by a TOML value, such as "0.1" or `"full"`. Other text
-// becomes a string, and empty text removes the key. Set must be called before the document is read.
+// Set replaces the value of a dotted key. value is a TOML value, such as "0.1" or `"full"`. Any
+// other text is taken as a string, and empty text removes the key. Set must be called before the
+// document is read.
 func (d *Document) Set(key, value string) error {
 	parts := strings.Split(key, ".")
 	if slices.Contains(parts, "") {
@@ -125,7 +128,7 @@ func (d *Document) Set(key, value string) error {
 		next, ok := table[part]
 		if !ok {
 			if value == "" {
-				return nil // removing a missing key is no error
+				return nil // it is no error to remove a missing key
 			}
 			next = map[string]any{}
 			table[part] = next
@@ -149,16 +152,16 @@ func (d *Document) Set(key, value string) error {
 	return nil
 }
 
-// Encode returns the document as TOML, with the changes by [Document.Set] and with keys in
-// alphabetical order.
+// Encode returns the document as TOML. It includes the changes made with [Document.Set], and has
+// the keys in alphabetical order.
 func (d *Document) Encode() ([]byte, error) { return toml.Marshal(d.tree) }
 
 // maxErrors is the maximum number of problems that Err reports.
 const maxErrors = 100
 
-// Err returns the problems, including unknown keys, in the order of the file, or nil if there are
-// none. Of more than maxErrors problems, it returns the first maxErrors and the number of the
-// others.
+// Err returns the problems, including unknown keys, in the order in which they occur in the file,
+// or nil if there are none. If there are more than maxErrors problems, it returns the first
+// maxErrors and the number of the others.
 func (d *Document) Err() error {
 	d.root.reportUnknown()
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
@@ -178,7 +181,7 @@ func (d *Document) Err() error {
 }
 
 func (d *Document) report(key, message string) {
-	// A missing key has the position of the innermost table around it in the file.
+	// A missing key gets the position of the innermost table in the file that should have it.
 	p, ok := d.places[key]
 	for at := key; !ok && strings.Contains(at, "."); p, ok = d.places[at] {
 		at = at[:strings.LastIndexByte(at, '.')]
@@ -186,14 +189,14 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, &Error{d.file, p.line, p.column, key, message})
 }
 
-// found removes the report that a key is missing, after a misspelling of it was reported.
+// found removes the report that key is missing, because a misspelling of it has been reported.
 func (d *Document) found(key string) {
 	d.errs = slices.DeleteFunc(d.errs, func(e *Error) bool { return e.Key == key && strings.HasPrefix(e.Message, missing) })
 }
 
-// findPlaces returns the line and the column of each key of a TOML document, by dotted key. The
-// tables of an array are numbered from 1, so column.3.bounds is a key of the third [[column]]. It
-// fails if a table has too many keys, or a key is too long or too deep.
+// findPlaces returns the line and column of each key in a TOML document, by dotted key. Tables in
+// an array are numbered from 1, so column.3.bounds is a key of the third [[column]]. It fails if a
+// table has too many keys, or if a key is too long or too deeply nested.
 func findPlaces(src []byte) (map[string]place, error) {
 	places := map[string]place{}
 	elements := map[string]int{} // number of tables seen in each array
@@ -201,7 +204,7 @@ func findPlaces(src []byte) (map[string]place, error) {
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	lines := []int{0} // offsets, so that the parser need not count lines from the start for each key
+	lines := []int{0} // offsets of lines, so that the parser need not count lines from the beginning for each key
 	for i, b := range src {
 		if b == '\n' {
 			lines = append(lines, i+1)
@@ -212,7 +215,7 @@ func findPlaces(src []byte) (map[string]place, error) {
 		line := sort.SearchInts(lines, offset+1)
 		return place{line, offset - lines[line-1] + 1}
 	}
-	// mark records the position of n's key in the table prefix, and returns the whole dotted key.
+	// mark records where n's key, in the table prefix, occurs. It returns the whole dotted key.
 	mark := func(prefix string, n *unstable.Node, array bool) string {
 		for it := n.Key(); it.Next() && wrong == nil; {
 			table := prefix

@@ -146,7 +146,7 @@ func TestTooLarge(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	const most = document.MaxSize - 64
-	keys := 9_000 // the decoder compares each key with all earlier keys
+	keys := 9_000 // the decoder compares each key with all keys before it
 	if testing.Short() {
 		keys = 1_000
 	}

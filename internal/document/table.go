@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// A Table is a table of a TOML document. Methods read the value of a key. Their second result is
-// false if the key is missing or the value has the wrong type. Only a wrong type is a problem.
+// A Table is a table in a TOML document. Its methods read the value of a key. Their second result
+// is false if the key is missing or its value has the wrong type. Only a wrong type is reported as
+// a problem.
 type Table struct {
 	doc    *Document
 	key    string
@@ -36,10 +37,10 @@ func (t *Table) Errorf(key, format string, args ...any) {
 	t.doc.report(join(t.key, key), fmt.Sprintf(format, args...))
 }
 
-// missing begins the message about a required key that is missing.
+// missing begins the message for a required key that is missing.
 const missing = "is missing: "
 
-// Require reports a problem, with the remedy, if key is missing.
+// Require reports a problem if key is missing. remedy tells the user how to fix it.
 func (t *Table) Require(key, remedy string) {
 	t.asked[key] = true
 	if !t.Has(key) {
@@ -47,7 +48,7 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get converts the value of key, or reports that it must be want.
+// get converts the value of key. If that fails, it reports that the value must be want.
 func get[T any](t *Table, key, want string, convert func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]
@@ -193,7 +194,8 @@ func (t *Table) reportUnknown() {
 	}
 }
 
-// DidYouMean returns a suggestion of the option that is most similar to got, or "" if none is.
+// DidYouMean suggests the option that is most similar to got. It returns "" if no option is
+// similar.
 func DidYouMean(got string, options []string) string {
 	if best := similar(got, options); best != "" {
 		return fmt.Sprintf(" (did you mean %q?)", best)
@@ -201,7 +203,7 @@ func DidYouMean(got string, options []string) string {
 	return ""
 }
 
-// similar returns the option that is most similar to got, or "" if none is.
+// similar returns the option that is most similar to got, or "" if no option is similar.
 func similar(got string, options []string) (best string) {
 	least := 3
 	for _, o := range options {

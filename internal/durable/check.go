@@ -15,8 +15,8 @@ import (
 // ErrDamaged means that a database file is damaged.
 var ErrDamaged = errors.New("the database file is damaged")
 
-// Guard runs f, which reads or writes a database. It returns ErrDamaged if a damaged page makes
-// bbolt panic, or if f reads beyond the end of a truncated file. It passes on other panics.
+// Guard runs f, which reads or writes a database. If a damaged page makes bbolt panic, or if f
+// reads beyond the end of a truncated file, Guard returns ErrDamaged. It passes on other panics.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -30,8 +30,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// ofTheFile reports whether bbolt panicked, or the reading of mapped memory beyond the end of the
-// file.
+// ofTheFile reports whether the panic r came from bbolt, or from reading mapped memory beyond the
+// end of the file.
 func ofTheFile(r any) bool {
 	if _, fault := r.(interface{ Addr() uintptr }); fault {
 		return true
@@ -53,9 +53,9 @@ func ofTheFile(r any) bool {
 }
 
 // check checks a database that was just opened. It first visits all pages and checks their lengths
-// and page numbers, then calls bbolt's own function Check, which trusts these numbers. With damaged
-// numbers, Check could read outside the file in a goroutine and so end the program, loop for ever,
-// or use up all memory.
+// and page numbers. Then it calls bbolt's own function Check, which trusts these numbers. If they
+// were damaged, Check could loop for ever, use up all memory, or end the program by reading outside
+// the file in a goroutine.
 //
 // The layout of pages is defined in go.etcd.io/bbolt v1.5.0, in internal/common/page.go, inode.go,
 // bucket.go and meta.go. Numbers are in the machine's byte order.
@@ -70,7 +70,7 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 			return err
 		}
 		var err error
-		for problem := range tx.Check() { // read the channel to the end, so that the goroutine of Check ends
+		for problem := range tx.Check() { // read the channel to the end, so that Check's goroutine ends
 			if err == nil {
 				err = fmt.Errorf("%w: %w", ErrDamaged, problem)
 			}
@@ -83,15 +83,15 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 type checker struct {
 	file     io.ReaderAt
 	pageSize int64
-	used     []bool // whether a page was already visited, by page number
+	used     []bool // whether a page has been visited, by page number
 }
 
 const (
 	headSize    = 16 // page number, kind, number of elements, number of overflow pages
 	elementSize = 16
 	idSize      = 8 // size of a page number
-	// bucketSize is the size of the header of a bucket in bytes. It begins with the page number of
-	// the bucket's root, or 0 if the content of the root page follows directly.
+	// bucketSize is the size of a bucket header in bytes. The header begins with the page number of
+	// the bucket's root. If the number is 0, the content of the root page follows directly.
 	bucketSize = 16
 
 	branchPage, leafPage = 1, 2
@@ -101,8 +101,8 @@ func damaged(page uint64, format string, a ...any) error {
 	return fmt.Errorf("%w: page %d: %s", ErrDamaged, page, fmt.Sprintf(format, a...))
 }
 
-// tree checks a page and all pages below it, and marks them as used. If top is true, the page
-// belongs to the top-level tree, which contains only buckets.
+// tree checks a page and all pages below it, and marks them as used. top tells whether the page
+// belongs to the top-level tree, which has only buckets.
 func (c *checker) tree(page uint64, top bool) error {
 	if page < 2 || page >= uint64(len(c.used)) {
 		return damaged(page, "there is no such page")
@@ -128,7 +128,8 @@ func (c *checker) tree(page uint64, top bool) error {
 	return c.elements(page, b, top)
 }
 
-// elements checks the elements of a page with the content b, and the pages they point to.
+// elements checks the elements of a page and the pages to which they point. b is the content of the
+// page.
 func (c *checker) elements(page uint64, b []byte, top bool) error {
 	kind, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
 	if kind != branchPage && kind != leafPage || headSize+count*elementSize > len(b) || kind == branchPage && count == 0 {
@@ -161,7 +162,7 @@ func (c *checker) elements(page uint64, b []byte, top bool) error {
 	return nil
 }
 
-// bucket checks a bucket on a page. b is its value in the database.
+// bucket checks a bucket on a page. b is the bucket's value in the database.
 func (c *checker) bucket(page uint64, b []byte) error {
 	if len(b) < bucketSize {
 		return damaged(page, "a bucket in it has %d bytes", len(b))
@@ -175,7 +176,7 @@ func (c *checker) bucket(page uint64, b []byte) error {
 	return c.elements(page, b, false)
 }
 
-// others checks that each page outside the trees is free, or lists the free pages.
+// others checks the pages that belong to no tree: each must be free, or list free pages.
 func (c *checker) others(tx *bbolt.Tx) error {
 	for id := 2; id < len(c.used); id++ {
 		if c.used[id] {

@@ -17,7 +17,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// While another program has locked the file, Open must not check it.
+// Open must not check a file that another program has locked.
 func TestDamagedFileIsNotOpened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	open := func() (*bbolt.DB, error) {
@@ -51,8 +51,8 @@ func TestDamagedFileIsNotOpened(t *testing.T) {
 	check(t, db.Close())
 }
 
-// A free list on a damaged page can state any number of pages. bbolt would allocate memory for all
-// of them, which ends the program if there are too many.
+// The free list on a damaged page can claim to have any number of pages. bbolt would allocate
+// memory for all of them, and if there are too many, the program ends.
 //
 //abuse:case A15 a list of free pages that states more pages than the file has is refused, in little memory
 func TestLongFreeListIsRefused(t *testing.T) {

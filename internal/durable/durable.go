@@ -31,19 +31,19 @@ type File interface {
 	Close() error
 }
 
-// A Layer determines how a store reaches its files, so that tests can inject faults. The zero Layer
-// uses the operating system directly.
+// A Layer determines how a store accesses its files, so that tests can inject faults. The zero
+// Layer uses the operating system directly.
 type Layer struct {
-	// Opened, if set, is called after a database was opened, before anything is written.
+	// Opened, if set, is called after a database has been opened, and before anything is written.
 	Opened func(*bbolt.DB)
 	// File opens the file of a database for [Layer.Settle].
 	File func(path string) (File, error)
-	// Files gives access to the other files of a store. The default is [System].
+	// Files gives access to the store's other files. The default is [System].
 	Files Files
 }
 
 // Open opens a database for writing, as [bbolt.Open] does, and checks it. The caller must call
-// Settle before it uses the contents. If the file is damaged, Open returns [ErrDamaged] and
+// Settle before it relies on the contents. If the file is damaged, Open returns [ErrDamaged] and
 // releases the lock.
 func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB, error) {
 	with := *bbolt.DefaultOptions
@@ -74,7 +74,7 @@ func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB,
 	return db, nil
 }
 
-// damage adds ErrDamaged to errors that come neither from the operating system nor from a lock.
+// damage adds ErrDamaged to an error, unless it comes from the operating system or from a lock.
 func damage(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) || errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, ErrDamaged) {
 		return err
@@ -94,16 +94,16 @@ func closed(file *os.File) error {
 	return nil
 }
 
-// Settle makes sure that the contents of a database are on the disk: it writes the same bytes of
-// the file again and syncs them. The two meta pages come last, because they point to all others. It
-// holds the write lock meanwhile. A crash or an error does no damage, because the file already has
-// these bytes.
+// Settle makes sure that a database is on the disk: it writes the bytes of the file again and syncs
+// them. The two meta pages come last, because they point to all other pages. Meanwhile, Settle
+// holds the write lock. A crash or an error does no damage, because the file already has these
+// bytes.
 func (l Layer) Settle(db *bbolt.DB) error {
 	tx, err := db.Begin(true)
 	if err != nil {
 		return err
 	}
-	// There is nothing to roll back, because the transaction has changed no page.
+	// The transaction has changed no page, so there is nothing to roll back.
 	defer func() { _ = tx.Rollback() }()
 	f, err := l.open(db.Path())
 	if err != nil {
@@ -130,7 +130,7 @@ func (l Layer) open(path string) (File, error) {
 // chunk is the maximum number of bytes in one write.
 const chunk = 1 << 20
 
-// rewrite writes the bytes between two offsets again, and syncs the file.
+// rewrite writes the bytes between two offsets once more, and syncs the file.
 func rewrite(f File, from, to int64) error {
 	b := make([]byte, min(chunk, max(to-from, 0)))
 	for at := from; at < to; at += int64(len(b)) {

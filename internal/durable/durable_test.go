@@ -19,15 +19,15 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// A recorder is a file that records all operations and makes one of them fail.
+// A recorder is a file that records all operations. One of them can fail.
 type recorder struct {
 	*os.File
 	t       *testing.T
 	before  []byte
-	written []int // number of writes of each page
+	written []int // how often each page was written
 	synced  []int // for each sync, the first page that was written since the previous sync
 	steps   int
-	fails   int // number of the operation that fails, from 1; 0 if none fails
+	fails   int // number of the operation that fails, from 1; 0 if all succeed
 }
 
 var page = int64(os.Getpagesize())
@@ -63,7 +63,8 @@ func (r *recorder) Sync() error {
 	return errors.Join(r.step(), r.File.Sync())
 }
 
-// settled calls Settle for a full database. The file operation number fails returns an error.
+// settled calls Settle for a full database. It makes operation number fails of the file return an
+// error.
 func settled(t *testing.T, fails int) (*recorder, error) {
 	path := filepath.Join(t.TempDir(), "db")
 	r := &recorder{t: t, fails: fails}
@@ -96,7 +97,7 @@ func settled(t *testing.T, fails int) (*recorder, error) {
 	return r, err
 }
 
-// The meta pages, which point to all other pages, must come last.
+// The meta pages must be written last, because they point to all other pages.
 func TestSettleRewritesFile(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)

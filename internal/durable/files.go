@@ -45,8 +45,8 @@ func (System) Rename(from, to string) error { return rename(from, to) }
 // Remove removes a file.
 func (System) Remove(path string) error { return os.Remove(path) }
 
-// SyncDir syncs a directory, unless [SyncsDirectories] is false or this user may not read it. In
-// the second case another user created it, and its name is already durable.
+// SyncDir syncs a directory. It does nothing if [SyncsDirectories] is false, or if this user may
+// not read the directory. Then another user has created it, and its name is already durable.
 func (System) SyncDir(dir string) error {
 	if !SyncsDirectories {
 		return nil
@@ -69,7 +69,7 @@ func (l Layer) files() Files {
 	return System{}
 }
 
-// Finish makes a file durable under another name: it syncs and closes the file, renames it, and
+// Finish makes a file durable under another name. It syncs and closes the file, renames it, and
 // syncs the directory.
 func (l Layer) Finish(f NewFile, from, to string) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // checkFreeList checks the length of the list of free pages in an existing file. bbolt trusts this
-// length when it opens a file for writing, and a wrong one could use up all memory. checkFreeList
-// opens the file for reading, because bbolt then does not read the list.
+// length when it opens a file for writing, and if it is wrong, bbolt could use up all memory.
+// checkFreeList opens the file for reading, because bbolt then ignores the list.
 func checkFreeList(path string, o bbolt.Options) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -37,7 +37,7 @@ func checkFreeList(path string, o bbolt.Options) error {
 	return errors.Join(err, db.Close())
 }
 
-// freeList checks the list of free pages of a file with the given number of pages.
+// freeList checks the list of free pages in a file that has the given number of pages.
 func freeList(file io.ReaderAt, pageSize int64, pages uint64) error {
 	page, err := pageOfList(file, pageSize)
 	if err != nil {
@@ -51,7 +51,7 @@ func freeList(file io.ReaderAt, pageSize int64, pages uint64) error {
 		return damaged(page, "%v", err)
 	}
 	more, count, from := uint64(binary.NativeEndian.Uint32(head[12:])), uint64(binary.NativeEndian.Uint16(head[10:])), uint64(headSize)
-	if count == 0xffff { // the number of free pages follows the head
+	if count == 0xffff { // the number of free pages comes after the head
 		count, from = binary.NativeEndian.Uint64(head[headSize:]), headSize+idSize
 	}
 	if more >= pages-page || count > pages || from+count*idSize > (more+1)*uint64(pageSize) {
@@ -60,10 +60,10 @@ func freeList(file io.ReaderAt, pageSize int64, pages uint64) error {
 	return nil
 }
 
-// pageOfList returns the number of the first page of the list of free pages. It is on the newer of
-// the two meta pages whose checksum is right.
+// pageOfList returns the first page of the list of free pages. The newer of the two meta pages
+// gives it; a meta page counts only if its checksum is right.
 func pageOfList(file io.ReaderAt, pageSize int64) (page uint64, err error) {
-	const list, number, checksum, size = 32, 48, 56, 64 // offsets in a meta page, after its head, and its size
+	const list, number, checksum, size = 32, 48, 56, 64 // offsets after the head of a meta page, and the size of a meta page
 	err = damaged(0, "no meta page has a valid checksum")
 	var newest uint64
 	for i := range int64(2) {

@@ -14,8 +14,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzOpen changes bytes of a file. Open must report damage, or return a database that can be read
-// and written without a panic and with little memory.
+// FuzzOpen changes bytes of a file. Open must then report damage, or return a database that can be
+// read and written without a panic and without using much memory.
 //
 //abuse:case A15 a damaged database file is refused before bbolt uses its page numbers and lengths
 func FuzzOpen(f *testing.F) {
@@ -53,7 +53,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		changed := bytes.Clone(good)
 		copy(changed[min(int(at), len(changed)):], patch)
-		check(t, os.Remove(path)) // the old file may still be mapped
+		check(t, os.Remove(path)) // it may still be mapped, so it must not be overwritten
 		check(t, os.WriteFile(path, changed, 0o600))
 		var db *bbolt.DB
 		var err error

@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// SyncsDirectories reports whether a new file name is durable only after a sync of its directory.
-// Windows cannot sync a directory. Instead, a move returns only after the new name is on the disk,
-// and the sync of a created file also writes its name, which is in the journal of NTFS.
+// SyncsDirectories reports whether a new file name becomes durable only when its directory is
+// synced. Windows cannot sync a directory. Instead, a move returns only when the new name is on the
+// disk. Syncing a new file also writes its name, which is in NTFS's journal.
 const SyncsDirectories = false
 
-// Publish gives a complete file the name under which other programs read it, or fails if a file
+// Publish gives a complete file the name under which other programs read it. It fails if a file
 // with this name exists. The old name does not remain. The file must be closed.
 func Publish(from, to string) error { return move(from, to, windows.MOVEFILE_WRITE_THROUGH) }
 

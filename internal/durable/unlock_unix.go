@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// unlock releases bbolt's lock on a file. After a panic of bbolt, closing the file is not enough:
-// it is still mapped, and the lock lasts as long as the mapping.
+// unlock releases bbolt's lock on a file. If bbolt has panicked, closing the file is not enough,
+// because the file is still mapped and the lock lasts as long as the mapping.
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

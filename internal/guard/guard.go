@@ -1,6 +1,6 @@
-// Package guard recovers from panics in computations on private records. The end of the program
-// after a panic would be visible to the parties that wait for an answer, and tell them something
-// about a record at no privacy cost.
+// Package guard recovers from panics in computations on private records. If a panic ended the
+// program, the parties that wait for its answer would notice, and would learn something about a
+// record at no privacy cost.
 package guard
 
 import (
@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 )
 
-// A Panic is the error of a computation that panicked.
+// A Panic is the error that a panicking computation leaves.
 type Panic struct{ calls []uintptr }
 
 // Error lists the functions that were running, with file and line, innermost first. It leaves out
-// the value of the panic and the arguments, because both may come from a record.
+// the panic's value and the arguments, because they may come from a record.
 func (p *Panic) Error() string {
 	var at []string
 	frames := runtime.CallersFrames(p.calls)
@@ -29,8 +29,8 @@ func (p *Panic) Error() string {
 	}
 }
 
-// Recovered is the number of panics from which Run has recovered. It can depend on records, so only
-// tests may read it.
+// Recovered counts the panics from which Run has recovered. The number can depend on records, so
+// only tests may read it.
 var Recovered atomic.Int64
 
 // Run calls f. If f panics, Run returns a [Panic].
@@ -38,7 +38,7 @@ func Run(f func()) (err error) {
 	defer func() {
 		if recover() != nil {
 			Recovered.Add(1)
-			const depth, callers = 64, 2 // at most depth functions are listed, without the innermost callers
+			const depth, callers = 64, 2 // at most depth functions are listed, beginning after the innermost callers
 			calls := make([]uintptr, depth)
 			err = &Panic{calls[:runtime.Callers(callers, calls)]}
 		}
@@ -47,10 +47,11 @@ func Run(f func()) (err error) {
 	return nil
 }
 
-// Batch processes a batch of records so that a record whose computation panics does not affect the
-// others. It calls compute and then use for all records together. If compute panics, it does so for
-// each record alone, and leaves out those for which compute panics again. compute must not change
-// the sums to which use adds. Batch returns the first error from use.
+// Batch processes a batch of records. If the computation for one record panics, the other records
+// are not affected. Batch calls compute and then use for all records together. If compute panics,
+// Batch calls both for each record alone, and leaves out the records for which compute panics
+// again. compute must not change the sums to which use adds. Batch returns the first error from
+// use.
 func Batch[T any](records []T, compute func([]T), use func([]T) error) error {
 	if Run(func() { compute(records) }) == nil {
 		return use(records)

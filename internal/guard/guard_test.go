@@ -24,7 +24,7 @@ func TestPanicHidesItsValue(t *testing.T) {
 	}
 }
 
-// The other records contribute the same as without the record that panics.
+// The other records must contribute the same as if the record that panics were not there.
 func TestBatch(t *testing.T) {
 	records := []int{3, 0, 5, 0, 7}
 	var computed int

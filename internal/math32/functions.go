@@ -17,14 +17,14 @@ func Exp(dst, x []float32) {
 }
 
 // Bernoulli sets element i of dst to 1 with probability chances[i]/255, to within 2⁻¹⁶, and
-// otherwise to 0. Each element uses 16 bits of words, lowest bits first, so a word is enough for
+// otherwise to 0. Each element uses 16 bits of words, lowest bits first, so one word is enough for
 // four elements.
 func Bernoulli(dst []float32, chances []byte, words []uint64) {
 	for j, v := range chances {
 		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
 		dst[j] = 0
-		// u is a random number of 16 bits. The condition holds for every u if v = 255, and for none
-		// if v = 0.
+		// u is a random 16-bit number. If v = 255, the condition holds for every u; if v = 0, it
+		// holds for none.
 		if u < uint32(v)*257+uint32(v>>7) {
 			dst[j] = 1
 		}
@@ -53,18 +53,18 @@ func softplusPlain(dst, slope, x []float32) {
 	}
 }
 
-// Adam is the optimizer of Kingma and Ba (2015, Algorithm 1) for a vector of parameters, which is
+// Adam is the optimizer of Kingma and Ba (2015, Algorithm 1) for a parameter vector, which is
 // updated in pieces. It holds the state that all pieces share.
 type Adam struct {
 	Beta1, Beta2, Epsilon float64
 	power1, power2        float64 // powers β₁ᵗ and β₂ᵗ of the decay rates after t steps
 }
 
-// adamStep contains the constants of a step: 1−β₁, 1−β₂, rate/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, and the factor
-// of gradients.
+// adamStep has the constants of a step: 1−β₁, 1−β₂, rate/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, and the factor by
+// which gradients are multiplied.
 type adamStep [6]float32
 
-// Next begins a step with the learning rate rate, which multiplies gradients by scale.
+// Next begins a step with the given learning rate. The step multiplies gradients by scale.
 func (a *Adam) Next(rate, scale float64) AdamStep {
 	if a.power1 == 0 && a.power2 == 0 {
 		a.power1, a.power2 = 1, 1
@@ -77,11 +77,11 @@ func (a *Adam) Next(rate, scale float64) AdamStep {
 	}}
 }
 
-// AdamStep is one step of [Adam], which updates the pieces of a parameter vector one by one.
+// AdamStep is one step of [Adam]. It updates a parameter vector piece by piece.
 type AdamStep struct{ constants adamStep }
 
-// Rates returns the factors of the moments in a step: rate/(1−β₁ᵗ) for the first and 1/(1−β₂ᵗ) for
-// the second. The denominators correct the bias of the moments.
+// Rates returns the factors by which a step multiplies the moments: rate/(1−β₁ᵗ) for the first and
+// 1/(1−β₂ᵗ) for the second. The denominators correct the bias of the moments.
 func (s *AdamStep) Rates() (first, second float32) { return s.constants[2], s.constants[3] }
 
 // Move moves w against the gradient, and updates the moments in first and second. All slices have

@@ -28,8 +28,8 @@ func inLanes(constants [softplusConstants]float32) (lanes [softplusConstants][8]
 	return lanes
 }
 
-// softplus computes [Softplus] with vector instructions for as many elements as fill whole
-// registers, and returns their number. It is 0 if the CPU lacks these instructions.
+// softplus computes [Softplus] with vector instructions for the elements that fill whole registers.
+// It returns their number, which is 0 if the CPU lacks these instructions.
 func softplus(dst, slope, x []float32) int {
 	n := len(x) &^ 7
 	if !hasLanes || n == 0 {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// withoutLanes runs a test with vector instructions, if the CPU has them, and without.
+// withoutLanes runs a test with vector instructions, if the CPU has them, and once more without
+// them.
 func withoutLanes(t *testing.T, f func(t *testing.T)) {
 	t.Run("as it is", f)
 	if saved := hasLanes; saved {
@@ -26,7 +27,8 @@ func random(rng *rand.Rand, n int) []float32 {
 	return v
 }
 
-// Sizes are near multiples of the tile size. Where the padding of w is zero, so is the product.
+// The sizes are close to multiples of the tile size. Where w is padded with zeros, the product must
+// be zero.
 func TestMultiply(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -87,7 +89,7 @@ func TestRowDependsOnNoPlace(t *testing.T) {
 	})
 }
 
-// Elements beyond the matrix must not be written.
+// Nothing beyond the end of the matrix may be written.
 func TestTranspose(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
@@ -114,7 +116,8 @@ func TestTranspose(t *testing.T) {
 	})
 }
 
-// Each probability meets the largest number that must give 1 and the smallest that must give 0.
+// For each probability, the test tries the largest random number that must give 1 and the smallest
+// that must give 0.
 func TestBernoulli(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		for n := range 35 {
@@ -148,7 +151,7 @@ func TestBernoulli(t *testing.T) {
 }
 
 // In sums of the form "growing", all rounding errors have the same sign. With 208 records, the
-// error must be at least 1/416 of the bound, so that the test shows something.
+// error must be at least 1/416 of the bound. Otherwise the bound would be too easy to keep.
 func TestSumError(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
@@ -157,7 +160,8 @@ func TestSumError(t *testing.T) {
 				const inputs, outputs = 13, 37
 				o := NewOuter(inputs, outputs, 208)
 				exact := make([]float64, inputs*outputs)
-				// The sum covers only the first of these records. The others must have no effect.
+				// The sum covers only the first of these records, and the others must have no
+				// effect.
 				for i := range 208 {
 					a, b := random(rng, inputs), random(rng, outputs)
 					if form != "random" {
@@ -175,7 +179,7 @@ func TestSumError(t *testing.T) {
 					norm := math.Sqrt(SumSquares(a) * SumSquares(b))
 					factor := float32(1 / norm * (1 - 0x1p-20))
 					if form == "growing" {
-						// The vectors have the norm √(inputs·outputs) = 21.9, and factor makes it
+						// The vectors have norm √(inputs·outputs) = 21.9. factor makes the norm
 						// smaller than 1.
 						factor = 1. / 32
 					}
@@ -200,8 +204,8 @@ func TestSumError(t *testing.T) {
 				if off = math.Sqrt(off); !(off <= SumError(records)) {
 					t.Errorf("%s, %d records: off by %g, promised %g", form, records, off, SumError(records))
 				}
-				// In a sum of the form "growing" all vectors but one are almost zero. The bound
-				// does not use this, so it may be far above the error.
+				// In a sum of the form "growing", all vectors except one are almost zero. The bound
+				// does not make use of this, so it may be far above the error.
 				if form == "growing" && records == 208 && off < SumError(208)/208/2 {
 					t.Errorf("the hostile sum is off by %g only, of %g: it shows nothing", off, SumError(records))
 				}
@@ -284,7 +288,7 @@ func TestSoftplus(t *testing.T) {
 				t.Errorf("element %d is %g and %g", i, dst[i], slope[i])
 			}
 		}
-		// Far below zero, results must be at most the smallest result in the accurate range.
+		// Far below zero, results must not exceed the smallest result in the accurate range.
 		low := []float32{-100, -1e30, float32(math.Inf(-1)), -88, -100, -100, -100, -100}
 		Softplus(dst[:8], slope[:8], low)
 		for i := range low {

@@ -1,7 +1,7 @@
 package math32
 
-// Panels is a matrix of Rows × Columns numbers, stored in panels of TileColumns columns, one panel
-// after the other, and row by row within a panel. Zeros pad it to whole tiles.
+// Panels is a matrix of Rows × Columns numbers. It is stored in panels of TileColumns columns, one
+// panel after the other, and row by row within a panel. It is padded with zeros to whole tiles.
 type Panels struct {
 	Rows, Columns int
 	Data          []float32
@@ -12,7 +12,7 @@ func NewPanels(rows, columns int) Panels {
 	return Panels{rows, columns, make([]float32, Padded(rows, TileRows)*Padded(columns, TileColumns))}
 }
 
-// Height returns the number of rows of a panel, including the padding.
+// Height returns the number of rows in a panel, including the padding.
 func (p Panels) Height() int { return Padded(p.Rows, TileRows) }
 
 // At returns the index of element (row, column) in Data.
@@ -20,13 +20,13 @@ func (p Panels) At(row, column int) int {
 	return (column/TileColumns*p.Height()+row)*TileColumns + column%TileColumns
 }
 
-// termsAtOnce is the number of terms that Multiply adds to every tile of the product before it goes
-// on to the next ones. This many rows of a panel fit into the first-level cache.
+// termsAtOnce is the number of terms that Multiply adds to every tile of the product before it adds
+// any further terms. So many rows of a panel fit into the first-level cache.
 const termsAtOnce = 400
 
-// Multiply writes x·w to dst. x has the given number of rows of terms elements, at most the rows of
-// w. Rows begin xStride apart in x and dstStride apart in dst. In both, padding rows must complete
-// the last tile.
+// Multiply writes x·w to dst. x has the given number of rows, and each row has terms elements, at
+// most as many as w has rows. Rows begin xStride apart in x and dstStride apart in dst. In both,
+// padding rows must complete the last tile.
 func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms int, w Panels) {
 	rows = Padded(rows, TileRows)
 	for from := 0; from < terms; from += termsAtOnce {

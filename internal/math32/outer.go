@@ -2,15 +2,15 @@ package math32
 
 import "fmt"
 
-// Outer computes a sum of outer products of two vectors, one for each record. The gradient of a
-// dense layer is such a sum: inputs of the layer times derivatives of the loss with respect to its
-// outputs. Several goroutines can put records at different positions, from 0. Afterwards the sum is
-// computed in pieces, by a product of matrices.
+// Outer computes the sum, over records, of the outer product of two vectors. The gradient of a
+// dense layer is such a sum, of inputs of the layer times derivatives of the loss with respect to
+// its outputs. Several goroutines can store records at different positions, counted from 0.
+// Afterwards, a matrix product computes the sum in pieces.
 type Outer struct {
 	Inputs, Outputs int
 	most            int
-	// The inputs in tiles (a) and the outputs in panels (b), with room for the maximum number of
-	// records.
+	// These are the inputs in tiles (a) and the outputs in panels (b). They have room for the
+	// maximum number of records.
 	a, b []float32
 }
 
@@ -23,7 +23,7 @@ func NewOuter(inputs, outputs, most int) *Outer {
 	}
 }
 
-// Put stores the two vectors of a record at position place, the outputs times factor.
+// Put stores the two vectors of a record at position place. It multiplies the outputs by factor.
 func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {
 		panic(fmt.Sprintf("math32: the vectors have %d and %d elements instead of %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
@@ -58,9 +58,9 @@ func (o *Outer) Clear(place int) {
 	}
 }
 
-// Sum adds up the outer products at positions 0 to records − 1. It writes the part for the inputs
-// in the tiles [from, to) to dst: panels with TileRows·(to−from) rows of TileColumns numbers, one
-// after the other.
+// Sum adds up the outer products at positions 0 to records − 1. It computes the part of the sum for
+// the inputs in the tiles [from, to). It writes this part to dst as panels, one after the other. A
+// panel has TileRows·(to−from) rows of TileColumns numbers.
 func (o *Outer) Sum(dst []float32, from, to, records int) {
 	height := (to - from) * TileRows
 	panels := Tiles(o.Outputs, TileColumns)

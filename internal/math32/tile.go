@@ -2,7 +2,7 @@ package math32
 
 import "math"
 
-// The size of the tiles in which a product of matrices is computed.
+// This is the size of the tiles in which matrix products are computed.
 const (
 	TileRows    = 6
 	TileColumns = 16
@@ -37,7 +37,7 @@ func SumError(n int) float64 {
 	return nu/(1-nu)*float64(n)*(1+0x1p-40) + 0x1p-100
 }
 
-// tilePlain is like tile, without vector instructions.
+// tilePlain is like tile, but uses no vector instructions.
 func tilePlain(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
 	var sum [TileRows][TileColumns]float32
 	for i := range k {

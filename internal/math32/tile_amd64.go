@@ -24,9 +24,9 @@ func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k 
 //go:noescape
 func transposeAVX2(dst, w *float32)
 
-// transpose copies blocks of eight of the rows [from, to) of one panel of w to columns of dst, with
-// vector instructions. It returns the first row that it has not copied, which is from if it cannot
-// copy any.
+// transpose copies the rows [from, to) of one panel of w to columns of dst, eight rows at a time,
+// with vector instructions. It returns the first row that it has not copied. If it cannot copy any
+// row, this is from.
 func transpose(dst, w Panels, panel, from, to int) int {
 	if !hasLanes || from%8 != 0 || (panel+1)*TileColumns > w.Columns {
 		return from

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// insiders are the users and groups that may have access to a private file on Windows, in the
-// security descriptor definition language: the system, the administrators, and the owner. On Unix,
-// root and the owner have the same access.
+// insiders are the users and groups that may access a private file on Windows: the system, the
+// administrators, and the owner. They are written in the security descriptor definition language.
+// On Unix, root and the owner have the same access.
 var insiders = []string{"SY", "BA", "LA", "CO", "OW"}
 
-// outsiders returns the users and groups to which an access control list grants access, without the
-// user self and the insiders. list is in the security descriptor definition language, such as
+// outsiders returns the users and groups to which an access control list grants access, except for
+// the user self and the insiders. list is in the security descriptor definition language, such as
 // D:PAI(A;OICI;FA;;;SY).
 func outsiders(list, self string) ([]string, error) {
 	flags, entries, _ := strings.Cut(list, "(")
 	if !strings.HasPrefix(flags, "D:") || strings.Contains(flags, "NO_ACCESS_CONTROL") {
-		return []string{"everybody"}, nil // a missing list grants everything
+		return []string{"everybody"}, nil // without a list, everybody has access
 	}
 	var found []string
 	for entry := range strings.SplitSeq(entries, "(") {

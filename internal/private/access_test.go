@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Windows prints such lists for new files in a home directory and ProgramData, and after icacls.
+// These are lists as Windows prints them for new files in a home directory and in ProgramData, and
+// after icacls.
 func TestOutsidersOfAccessLists(t *testing.T) {
 	const self = "S-1-5-21-1-2-3-1001"
 	for list, want := range map[string][]string{
@@ -20,7 +21,7 @@ func TestOutsidersOfAccessLists(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", list, got, err, want)
 		}
 	}
-	// An entry with a condition contains further parentheses, and makes the file invalid.
+	// An entry with a condition has further parentheses, and must make the file invalid.
 	for _, list := range []string{"D:(A;;FA)", `D:(XA;;FX;;;S-1-1-0;(@User.Title=="PM"))(A;;FA;;;SY)`} {
 		if got, err := outsiders(list, self); err == nil && len(got) == 0 {
 			t.Errorf("%s counts as private", list)

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// others are the permissions of all users except the owner.
+// others are the permissions that a file may give to users other than the owner.
 const others = 0o077
 
-// Exposed describes the access of other users to a file or directory, and the remedy. Both are ""
-// if only the owner has access.
+// Exposed describes which other users can access a file or directory, and how to prevent that. Both
+// texts are "" if only the owner has access.
 func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
 	if info.Mode().Perm()&others == 0 {
 		return "", "", nil
@@ -30,8 +30,8 @@ func command(path string, info fs.FileInfo) string {
 	return "chmod 600 " + path
 }
 
-// exposedGrant is like Exposed, for a file that another user may have made for this one. A group
-// may read it if root owns it.
+// exposedGrant is like Exposed, but for a file that another user may have made for this one. If
+// root owns the file, a group may read it.
 func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err error) {
 	mode := info.Mode().Perm()
 	s, ok := info.Sys().(*syscall.Stat_t)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Exposed describes the access of other users to a file or directory, and the remedy. Both are ""
-// if only this user, the system and the administrators have access.
+// Exposed describes which other users can access a file or directory, and how to prevent that. Both
+// texts are "" if only this user, the system and the administrators have access.
 func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
 	self, err := user()
 	if err != nil {
@@ -31,12 +31,12 @@ func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
 	return "access for " + strings.Join(found, ", "), fmt.Sprintf(`icacls "%s" /inheritance:r /grant:r *%s:%sF`, path, self, inherit), nil
 }
 
-// exposedGrant is like Exposed. On Windows no group may read a private file.
+// exposedGrant is like Exposed, because on Windows no group may read a private file.
 func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err error) {
 	return Exposed(path, info)
 }
 
-// user returns the security identifier of the user of this process.
+// user returns the security identifier of the user who runs this process.
 func user() (string, error) {
 	u, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
@@ -45,8 +45,8 @@ func user() (string, error) {
 	return u.User.Sid.String(), nil
 }
 
-// Mkdir makes a directory that only this user, the system and the administrators can enter, and
-// whose files inherit its access rules. If it exists, the error is fs.ErrExist.
+// Mkdir makes a directory that only this user, the system and the administrators can enter. Files
+// in it inherit its access rules. If it exists, the error is fs.ErrExist.
 func Mkdir(dir string) error {
 	self, err := user()
 	if err != nil {

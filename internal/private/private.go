@@ -16,11 +16,12 @@ import (
 const (
 	dirMode = 0o700
 
-	// Unfinished is the pattern of the temporary files that an interrupted write leaves.
+	// Unfinished is a pattern that matches the temporary files that interrupted writes leave
+	// behind.
 	Unfinished = ".new-*"
 )
 
-// disk contains the file system operations that a test can replace.
+// disk has the file system operations that a test can replace.
 type disk struct {
 	write  func(f *os.File, data []byte) error
 	sync   func(f *os.File) error
@@ -37,9 +38,9 @@ var system = disk{
 	open:   os.Open,
 }
 
-// Create writes a new file, and makes its directory if necessary. It fails if the file exists. Once
-// Create has returned without error, the file survives a power failure. The path never holds only a
-// part of the data.
+// Create writes a new file. If necessary, it makes the directory. It fails if the file exists. Once
+// Create has returned without an error, the file survives a power failure. At no time does the path
+// have only a part of the data.
 func Create(path string, data []byte) error {
 	return system.put(path, data, system.link)
 }
@@ -58,7 +59,8 @@ func Exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// Remove removes a file, also beyond a power failure. It succeeds if the file does not exist.
+// Remove removes a file, so that the file stays away even after a power failure. It succeeds if the
+// file does not exist.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +99,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	return d.syncDirectory(dir)
 }
 
-// MakeDirectory makes a directory and its missing parents, which only their owner may enter. It
+// MakeDirectory makes a directory and its missing parents. Only their owner may enter them. It
 // fails if the directory exists and others may enter it.
 func MakeDirectory(dir string) error {
 	if err := system.makeDirectory(dir); err != nil {
@@ -109,7 +111,7 @@ func MakeDirectory(dir string) error {
 // makeDirectory makes dir and its missing parents, and syncs each directory to disk.
 func (d disk) makeDirectory(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err // err is nil if dir exists; checkDirectory then examines dir later
+		return err // if err is nil, dir exists, and checkDirectory examines it later
 	}
 	parent := filepath.Dir(dir)
 	if err := d.makeDirectory(parent); err != nil {
@@ -132,8 +134,8 @@ func (d disk) syncDirectory(dir string) error {
 	return errors.Join(d.sync(f), f.Close())
 }
 
-// Read returns the content of a file of at most limit bytes. The file must be a regular file that
-// only its owner may read, in a directory that only its owner may enter; otherwise the error
+// Read returns the content of a file, which may have at most limit bytes. It must be a regular file
+// that only its owner may read, in a directory that only its owner may enter. Otherwise the error
 // explains how to correct the mode.
 func Read(path string, limit int) ([]byte, error) { return system.read(path, limit) }
 
@@ -173,7 +175,8 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 	return readAll(f, path, limit)
 }
 
-// Names returns the names of the files in a directory, in order, or none if it does not exist.
+// Names returns the names of the files in a directory in order. If there is no such directory, it
+// returns none.
 func Names(dir string) (names []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +188,7 @@ func Names(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// readAll fails for more than limit bytes: the file may have grown since Stat.
+// readAll fails if there are more than limit bytes, because the file may have grown since Stat.
 func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
@@ -197,8 +200,8 @@ func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// ReadGranted returns the content of a file of at most limit bytes that somebody else may have made
-// for this user, such as a credential of systemd. The path may lead to a link or a pipe.
+// ReadGranted returns the content of a file that somebody else may have made for this user, such as
+// a systemd credential. It may have at most limit bytes. The path may lead to a link or a pipe.
 // ReadGranted fails if anybody but the owner may read or write the file.
 //
 // There is one exception: a group may read a file of root, because systemd and administrators grant

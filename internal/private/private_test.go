@@ -20,7 +20,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// own returns the path of a file in a directory that does not exist yet.
+// own returns the path of a file whose directory does not exist yet.
 func own(t *testing.T) string { return filepath.Join(t.TempDir(), "state", "file") }
 
 func TestOnlyTheOwnerMayReadAFile(t *testing.T) {
@@ -46,7 +46,7 @@ func TestOnlyTheOwnerMayReadAFile(t *testing.T) {
 	alone(t, path)
 }
 
-// alone fails the test if the directory of the file at path contains other files.
+// alone fails the test unless the file at path is the only one in its directory.
 func alone(t *testing.T, path string) {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Dir(path))
@@ -75,7 +75,7 @@ func TestOrderOfWriting(t *testing.T) {
 func TestFailedWriteLeavesAWholeFile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		breakIt func(d *disk)
-		written bool // whether path has the new content even though put returns an error
+		written bool // whether path has the new content although put returns an error
 	}{
 		"a partial write": {func(d *disk) {
 			d.write = func(f *os.File, data []byte) error { f.Write(data[:1]); return errDisk }
@@ -151,7 +151,7 @@ func TestOpenDirectoryIsRefused(t *testing.T) {
 	alone(t, path)
 }
 
-// The file is replaced between Lstat and Open, as another process could do.
+// Another process could replace the file between Lstat and Open. The test does so.
 func TestReplacedFileIsRefused(t *testing.T) {
 	path := own(t)
 	check(t, Create(path, []byte("own")))
@@ -167,7 +167,7 @@ func TestReplacedFileIsRefused(t *testing.T) {
 	}
 }
 
-// The file has grown since Stat.
+// The file grows after Stat.
 func TestGrowingFileIsRefused(t *testing.T) {
 	path := own(t)
 	check(t, Create(path, bytes.Repeat([]byte("x"), 9)))

@@ -8,12 +8,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// bullet formats text as an item of a list, as this project's output does.
+// bullet formats text as a list item, in the style of this project's output.
 func bullet(text string, width int) string {
 	return "  - " + strings.ReplaceAll(strings.TrimSuffix(Wrap(text, width), "\n"), "\n", "\n    ") + "\n"
 }
 
-// Reflowed text must equal the same text wrapped directly to the smaller width.
+// Reflowing text must give the same result as wrapping it to the smaller width in the first place.
 func TestReflowIsWrappingToTheOtherWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.IntRange(narrowest+4, Width-1).Draw(t, "width")

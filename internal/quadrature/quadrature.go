@@ -1,5 +1,5 @@
-// Package quadrature returns rules for expectations over a standard normal vector z. A rule has
-// points z_n and weights w_n with E f(z) ≈ Σ w_n f(z_n).
+// Package quadrature provides rules that approximate expectations over a standard normal vector z.
+// A rule has points z_n and weights w_n with E f(z) ≈ Σ w_n f(z_n).
 package quadrature
 
 import (
@@ -10,11 +10,11 @@ import (
 
 // A Rule is a set of points with weights that sum to 1.
 type Rule struct {
-	Points  []float64 // coordinates of all points, one point after the other
+	Points  []float64 // coordinates of the points, one point after the other
 	Weights []float64
 }
 
-// These are the maximum numbers of points in the rules that [New] returns.
+// These are the maximum numbers of points in rules that [New] returns.
 const (
 	mostNodes   = 256 // maximum number of points of a product rule
 	mostAlone   = 32  // maximum number of points in one dimension
@@ -22,9 +22,9 @@ const (
 	quasiRandom = 512
 )
 
-// New returns a rule for vectors of dimension dim: for small dim a product of Gauss–Hermite rules
-// with n points along each axis, which is exact for polynomials of degree up to 2n − 1 in every
-// coordinate, and otherwise quasi-random points.
+// New returns a rule for vectors of dimension dim. If dim is small, it is a product of
+// Gauss–Hermite rules with n points along each axis, which is exact for polynomials of degree up to
+// 2n − 1 in every coordinate. Otherwise its points are quasi-random.
 func New(dim int) *Rule {
 	n := int(math.Pow(mostNodes, 1/float64(dim)) + 1e-9)
 	if n < 3 {
@@ -43,8 +43,8 @@ const (
 	roughRandom = 32 // points of a quasi-random rule
 )
 
-// Rough returns a rule with few points. It is as accurate as the rule of [New] for functions that
-// are nearly quadratic within a few standard deviations.
+// Rough returns a rule with few points. For functions that are nearly quadratic within a few
+// standard deviations, it is as accurate as [New]'s rule.
 func Rough(dim int) *Rule {
 	if dim > 2 {
 		return QuasiRandom(dim, roughRandom)
@@ -52,9 +52,9 @@ func Rough(dim int) *Rule {
 	return Product(dim, roughOfAxis)
 }
 
-// Short returns a rule with at most a quarter of the points of [New], and as accurate for functions
-// that are smooth over a few standard deviations. It returns nil if dim is above 2, because short
-// quasi-random rules are never as accurate.
+// Short returns a rule with at most a quarter as many points as [New]'s. For functions that are
+// smooth over a few standard deviations, it is as accurate. Short returns nil if dim is above 2,
+// because short quasi-random rules are never as accurate.
 func Short(dim int) *Rule {
 	if dim > len(shortOfAxis) {
 		return nil
@@ -64,7 +64,7 @@ func Short(dim int) *Rule {
 
 var shortOfAxis = [...]int{8, 6} // points along each axis of the rules of [Short], by dimension
 
-// Product returns the product of Gauss–Hermite rules of n points along each of dim axes.
+// Product returns the product of dim Gauss–Hermite rules with n points each, one rule per axis.
 func Product(dim, n int) *Rule {
 	x, w := make([]float64, n), make([]float64, n)
 	quad.Hermite{}.FixedLocations(x, w, math.Inf(-1), math.Inf(1))
@@ -83,10 +83,10 @@ func Product(dim, n int) *Rule {
 	return r
 }
 
-// QuasiRandom returns a rule of n quasi-random points with equal weights, in pairs z, −z. The
-// points come from a Kronecker sequence (Roberts, "The unreasonable effectiveness of quasirandom
-// sequences", 2018), transformed by the normal quantile function, and scaled so that every
-// coordinate has variance one.
+// QuasiRandom returns a rule of n quasi-random points with equal weights. The points come in pairs
+// z, −z. The points come from a Kronecker sequence (Roberts, "The unreasonable effectiveness of
+// quasirandom sequences", 2018), transformed by the normal quantile function, and scaled so that
+// every coordinate has variance one.
 func QuasiRandom(dim, n int) *Rule {
 	// root converges to the positive root of x^(dim+1) = x + 1.
 	root := 2.0

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A product rule is exact for polynomials, and quasi-random points give exact variances.
+// A product rule must be exact for polynomials, and quasi-random points must give exact variances.
 func TestRules(t *testing.T) {
 	for dim := 1; dim <= 9; dim++ {
 		r := New(dim)
@@ -51,7 +51,7 @@ func TestRough(t *testing.T) {
 	}
 }
 
-// Short rules integrate an exponential function as exactly as long ones do.
+// Short rules must integrate an exponential function as accurately as long ones.
 func TestShort(t *testing.T) {
 	for dim := 1; dim <= 2; dim++ {
 		var means [2]float64

@@ -18,8 +18,8 @@ import (
 //	θ ← θ + η/2 · (∇log p(θ) + G) + e,
 //
 // where p is the density of the prior, and G is the noisy sum of clipped gradients divided by the
-// sampling rate. The normal noise e raises the variance of the noise to η; it is zero if that in
-// η/2·G is larger. langevin returns the mean and standard deviation of θ over the steps that the
+// sampling rate. The normal number e raises the variance of the noise to η; it is zero if the
+// noise in η/2·G already has a larger variance. langevin returns the mean and standard deviation of θ over the steps that the
 // study averages. The noise in G makes the samples spread more widely than the posterior.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol

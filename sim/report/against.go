@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// AgainstPrior draws the 95 % intervals of the prior, of the posterior, and of the posteriors under
-// other priors, in sds of the prior from its mean.
+// AgainstPrior draws the 95 % intervals of the prior, of the posterior, and of the posteriors that
+// other priors would give. The axis shows the distance from the prior's mean in sds of the prior.
 func AgainstPrior(all []fit.AgainstPrior) (Figure, error) {
 	n := min(len(all), intervalLimit)
 	sets := []intervalSet{

@@ -14,7 +14,7 @@ import (
 	"fedpvi/sim/audit"
 )
 
-// Audited writes a table of the checks of an audit, and then the findings.
+// Audited writes a table of an audit's checks, followed by the findings.
 func Audited(w io.Writer, r *audit.Report) error {
 	rows := [][]string{{"case", "test", "", ""}}
 	for _, c := range r.Checks {
@@ -44,8 +44,8 @@ const (
 	auditPanel   = 190 // height of a panel in points
 )
 
-// AuditCurves plots the true-positive rate of each attack against its false-positive rate, with the
-// bound of the claimed privacy.
+// AuditCurves plots each attack's true-positive rate against its false-positive rate, together with
+// the bound that the claimed privacy sets.
 func AuditCurves(r *audit.Report) (Figure, error) {
 	f := Figure{Columns: auditColumns}
 	for _, c := range r.Checks {

@@ -116,8 +116,8 @@ func recordInWords(a accountant.Adjacency) string {
 	}
 }
 
-// percent formats a probability in percent, rounded up. The ~ stands for a space at which a line
-// must not break.
+// percent formats a probability as a percentage, rounded up. The ~ stands for a space at which the
+// line must not break.
 func percent(p float64) string { return digits(100*p, 4, true) + "~%" }
 
 // meaning explains the bounds to an ethics committee.
@@ -146,7 +146,7 @@ func meaning(a *calculator.Answer) string {
 			fmt.Fprintf(&b, " For %d records together, such as those of one household, ε is %s at the same δ.", g.Size, between(g.EpsilonLower, g.EpsilonUpper))
 		}
 	}
-	// Replace ~ by a space only after wrap, which breaks no line there.
+	// wrap breaks no line at ~, so replace ~ by a space only after wrap.
 	return strings.ReplaceAll(wrap(b.String()), "~", " ")
 }
 
@@ -158,7 +158,7 @@ func odds(x float64) string {
 	return digits(math.Exp(x), 4, true)
 }
 
-// apart reports whether the upper bound of ε is more than 1 % above the lower bound.
+// apart reports whether the upper bound on ε exceeds the lower bound by more than 1 %.
 func apart(a *calculator.Answer) bool {
 	return a.EpsilonLower != nil && a.EpsilonUpper != nil && *a.EpsilonUpper > *a.EpsilonLower*1.01
 }
@@ -189,7 +189,7 @@ func notes(a *calculator.Answer) []string {
 	return notes
 }
 
-// compared writes the values of ε by all methods and under all adjacencies.
+// compared writes the ε that each method gives under each adjacency.
 func compared(b *strings.Builder, a *calculator.Answer) error {
 	fmt.Fprintf(b, "\nε at δ = %s by every method\n\n", digits(*a.Delta, 4, true))
 	rows := [][]string{{"", "", "at most", "at least"}}

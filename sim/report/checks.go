@@ -13,7 +13,7 @@ import (
 	"fedpvi/sim"
 )
 
-// checked describes the records of the posterior predictive checks.
+// checked says which records the posterior predictive checks use.
 func checked(r *sim.Result) string {
 	if r.Test != nil {
 		return plural(r.Test.Records, "held-out record")
@@ -37,9 +37,9 @@ func PredictiveChecks(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// Checks draws posterior predictive checks, one row for each statistic: the observed value, and the
-// 95 % interval of drawn outcomes scaled to [−1, 1]. records describes the observed records in the
-// title.
+// Checks draws posterior predictive checks with one row per statistic: the observed value, and the
+// 95 % interval of drawn outcomes, which is scaled to [−1, 1]. records describes the observed
+// records in the title.
 func Checks(all []fit.Check, records string) (Figure, error) {
 	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}
 	observed := intervalSet{label: "observed", colour: Palette[1], shape: draw.SquareGlyph{}}

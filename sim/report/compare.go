@@ -16,18 +16,18 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Comparison compares the posteriors of runs by how well they predict the same records (Vehtari,
-// Gelman and Gabry, "Practical Bayesian model evaluation using leave-one-out cross-validation and
-// WAIC", 2017). It depends on the records.
+// A Comparison compares runs by how well their posteriors predict the same records (Vehtari, Gelman
+// and Gabry, "Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC",
+// 2017). It depends on the records.
 type Comparison struct {
 	Records int        `json:"records"`  // number of records that all runs predict
-	LeftOut int        `json:"left_out"` // number of records that some runs predict and others leave out
+	LeftOut int        `json:"left_out"` // number of records that at least one run predicts and at least one leaves out
 	Runs    []Compared `json:"runs"`     // in order of decreasing ELPD
 }
 
-// A Compared is a run in a comparison. ELPD is the sum of the log predictive densities of the
-// records, and Difference is this minus that of the first run. The standard errors are for
-// independent records.
+// A Compared is a run in a comparison. ELPD is the sum of the records' log predictive densities,
+// and Difference is the ELPD minus that of the first run. The standard errors assume independent
+// records.
 type Compared struct {
 	Folder       string  `json:"folder"`
 	ELPD         float64 `json:"elpd"`
@@ -36,13 +36,13 @@ type Compared struct {
 	DifferenceSE float64 `json:"difference_se"`
 }
 
-// Compare compares the runs in the given folders by their predictions of the records in a file.
-// Every run must have a log density for each record, and the studies must declare columns alike:
-// log densities may otherwise be on different scales.
+// Compare compares the runs in the given folders by how well they predict the records in a file.
+// Every run must give each record a log density. The studies must declare their columns alike,
+// because the log densities could otherwise be on different scales.
 func Compare(ctx context.Context, folders []string, path string) (*Comparison, error) {
 	var first *study.Study
 	densities := make([]map[int]float64, len(folders))
-	seen := map[int]int{} // number of runs that predict each row
+	seen := map[int]int{} // number of runs that predict a row, by row
 	for k, folder := range folders {
 		st, byRow, err := logDensities(ctx, folder, path)
 		if err != nil {
@@ -72,7 +72,7 @@ func Compare(ctx context.Context, folders []string, path string) (*Comparison, e
 	return ranked(folders, densities, rows, len(seen)-len(rows)), nil
 }
 
-// ranked orders runs by decreasing ELPD. densities has the log densities of each run, by row.
+// ranked sorts runs by decreasing ELPD. densities has the log densities of each run by row.
 func ranked(folders []string, densities []map[int]float64, rows []int, leftOut int) *Comparison {
 	sum := func(of func(row int) float64) (total, se float64) {
 		values := make([]float64, len(rows))
@@ -128,8 +128,8 @@ func logDensities(ctx context.Context, folder, path string) (*study.Study, map[i
 	return st, byRow, err
 }
 
-// declaredAlike checks that the log densities of the two studies are on the same scale: both or
-// neither map columns to [-1, 1], and common columns have the same declaration.
+// declaredAlike checks that the log densities of two studies are on the same scale: both studies or
+// neither map columns to [-1, 1], and columns in both have the same declaration.
 func declaredAlike(a, b *study.Study) error {
 	if a.Model.Standardise != b.Model.Standardise {
 		return errors.New("only one study maps columns to [-1, 1]: use the same model.standardise")
@@ -162,7 +162,7 @@ func (c *Comparison) Write(w io.Writer) error {
 	return writeRanking(w, rows, text, "runs", c.Runs[1].Difference, c.Runs[1].DifferenceSE)
 }
 
-// writeRanking writes a table and text, which mentions if the first two rows hardly differ.
+// writeRanking writes a table and some text, which says so if the first two rows hardly differ.
 func writeRanking(w io.Writer, rows [][]string, text, what string, difference, se float64) error {
 	if err := words.Table(w, "", 1, rows); err != nil {
 		return err

@@ -17,25 +17,25 @@ import (
 	"fedpvi/sim"
 )
 
-// A ScoreComparison compares studies by the scores of held-out records. Each study holds out
-// different records, so the means are independent.
+// A ScoreComparison compares studies by how well they score held-out records. Each study holds out
+// other records, so the means are independent.
 type ScoreComparison struct {
 	Runs []ComparedScores `json:"runs"` // in order of decreasing elpd per record
 }
 
-// A ComparedScores is a study in a comparison. Difference is its elpd per record minus that of the
-// first study. DifferenceSE covers the privacy noise and the sampling error.
+// A ComparedScores is one study in a comparison. Difference is its elpd per record minus that of
+// the first study. DifferenceSE covers both the privacy noise and the sampling error.
 type ComparedScores struct {
-	From         string           `json:"from"`           // folder or file of the study
+	From         string           `json:"from"`           // results folder or file from which the scores were read
 	Seed         uint64           `json:"seed,omitempty"` // seed of the run, if From is a folder
 	Scores       *describe.Scored `json:"held_out"`
 	Difference   float64          `json:"difference"`
 	DifferenceSE float64          `json:"difference_se"`
 }
 
-// CompareScores compares studies by the scores of held-out records. Each element of from is a
-// folder of results, or a file with the output of coordinator posterior --json. All log densities
-// must be clipped to the same range and be on the same scale.
+// CompareScores compares studies by the scores of their held-out records. Each element of from is a
+// results folder, or a file with the output of coordinator posterior --json. All studies must clip
+// the log densities to the same range and have them on the same scale.
 func CompareScores(from []string) (*ScoreComparison, error) {
 	c := &ScoreComparison{}
 	var first *study.Study
@@ -68,7 +68,7 @@ func CompareScores(from []string) (*ScoreComparison, error) {
 	return c, nil
 }
 
-// scoresOf returns the scores of a study from a folder of results, or from a file with a nil st.
+// scoresOf reads the scores of a study from a results folder or a file. For a file, st is nil.
 func scoresOf(path string) (of ComparedScores, st *study.Study, err error) {
 	of.From = path
 	info, err := os.Stat(path)
@@ -100,7 +100,7 @@ func scoresOf(path string) (of ComparedScores, st *study.Study, err error) {
 	return of, st, nil
 }
 
-// scoredAlike returns an error if scores cannot be compared.
+// scoredAlike returns an error if the scores of two studies cannot be compared.
 func scoredAlike(a, b *describe.Scored) error {
 	switch {
 	case a.Low != b.Low || a.High != b.High:

@@ -37,7 +37,7 @@ func scoredWith(change func(*describe.Scored)) *describe.Scored {
 	return s
 }
 
-// The studies are ordered by elpd per record, with independent means.
+// The comparison must order the studies by elpd per record and treat their means as independent.
 func TestCompareScores(t *testing.T) {
 	files := postedScores(t, scoredWith(func(*describe.Scored) {}), scoredWith(func(s *describe.Scored) { s.Mean.Estimate, s.MeanSE = -1, .4 }))
 	c, err := report.CompareScores(files)

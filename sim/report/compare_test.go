@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The numbers were computed by hand for three records. A record that one run leaves out must not
-// count.
+// The expected numbers were computed by hand for three records. A record that one of the runs
+// leaves out must not count.
 func TestRanked(t *testing.T) {
 	densities := []map[int]float64{{2: -1, 3: -2, 5: -3, 6: -9}, {2: -1.5, 3: -2, 5: -2}}
 	c := ranked([]string{"a", "b"}, densities, []int{2, 3, 5}, 1)
@@ -39,7 +39,7 @@ func TestRanked(t *testing.T) {
 	}
 }
 
-// A column that only one study has is accepted.
+// A column that only one of the studies has is no obstacle.
 func TestDeclaredAlike(t *testing.T) {
 	of := func(columns ...study.Column) *study.Study { return &study.Study{Columns: columns} }
 	y := study.Column{Name: "y", Type: study.Numeric, Low: 0, High: 9}

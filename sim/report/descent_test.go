@@ -50,7 +50,7 @@ func TestPrivateStepsInWords(t *testing.T) {
 			}, false,
 		},
 		{`, sampling_rate = 0.1`, "", said{plan: []string{"with probability 0.1 (Poisson)"}, statement: []string{"–"}}, false},
-		// The plan prints no μ, because not all releases are Gaussian.
+		// The plan leaves out μ, because not all releases are Gaussian.
 		{`, sampling_rate = 0.1, start = "analytical"`, "", said{statement: []string{"–"}}, false},
 		{
 			`, sampling_rate = 0.1, sampling = "without-replacement"`, `adjacency = "replace-one"`,
@@ -78,8 +78,8 @@ func TestPrivateStepsInWords(t *testing.T) {
 }
 
 // If the releases are not equivalent to one Gaussian mechanism, the statement bounds the attacker's
-// success by ε and δ. Here μ is known but hidden, and the bounds must not be below the exact
-// values.
+// success by ε and δ alone. The test hides a known μ, and checks that these bounds are not below
+// the exact values.
 func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	_, promise := protocolOf(t, descentStudy)
 	if !(promise.Mu > 0) {
@@ -97,15 +97,16 @@ func TestOddsWithoutAGaussianRelease(t *testing.T) {
 			t.Errorf("%s: the statement does not bound the attacker's success: %s", c.format, c.text)
 		}
 	}
-	// The privacy loss of this mechanism has the distribution N(μ²/2, μ²). The statement says that
-	// the loss exceeds ε + log 2 with a probability of at most 2δ.
+	// The privacy loss of this mechanism has the distribution N(μ²/2, μ²). According to the
+	// statement, it exceeds ε + log 2 with a probability of at most 2δ.
 	loss := (promise.Epsilon + math.Ln2 - promise.Mu*promise.Mu/2) / promise.Mu
 	if tail := math.Erfc(loss/math.Sqrt2) / 2; tail > 2*promise.Delta {
 		t.Errorf("a loss above ε + log 2 has probability %g, but the statement says at most %g", tail, 2*promise.Delta)
 	}
 }
 
-// With k rows of a person, clipping each row needs k times the noise. Here C is 1 and σ is 2.
+// If a person has k rows, clipping row by row needs k times the noise. In this test C is 1 and σ is
+// 2.
 func TestClipsOfPersonsAreCompared(t *testing.T) {
 	const persons = `privacy = { unit = "person", rows_per_person = 4, noise_multiplier = 2.0, delta = 1e-5, clip = 1.0 }
 table = { person = "p" }`

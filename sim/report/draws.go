@@ -13,15 +13,15 @@ import (
 	"fedpvi/sim"
 )
 
-// shown is a result with the posterior that a report shows: the noise-aware posterior if there is
-// one, and otherwise q.
+// shown is a result together with the posterior that reports show: the noise-aware posterior if
+// there is one, and otherwise q.
 type shown struct {
 	*sim.Result
 	family  gaussian.Family
 	natural []float64 // natural parameters of the posterior, in the order that the family defines
 }
 
-// newShown returns the shown posterior of a result whose q is in the given family.
+// newShown returns the result r with the posterior that reports show. q is in the given family.
 func newShown(r *sim.Result, family gaussian.Family) (*shown, error) {
 	a := r.NoiseAware
 	if a == nil {
@@ -45,8 +45,8 @@ func (s *shown) naturalCovariance() ([][]float64, error) {
 	return rows, nil
 }
 
-// draws writes n independent draws from the posterior as the CSV file of a CmdStan chain, which
-// ArviZ, rstan and cmdstanr read. The column lp__ is the log density on the model's scale.
+// draws writes n independent posterior draws in the CSV format of a CmdStan chain, which ArviZ,
+// rstan and cmdstanr read. The column lp__ is the log density on the model's scale.
 func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() float64) error {
 	r := s.Result
 	out := bufio.NewWriter(w)
@@ -113,8 +113,8 @@ func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() flo
 	return out.Flush()
 }
 
-// stanNames returns distinct names of Stan variables for the coefficients and the generated
-// quantities: letters, digits and underscores, but not two underscores at the end.
+// stanNames returns distinct Stan variable names for the coefficients and the generated quantities.
+// They consist of letters, digits and underscores, and do not end in two underscores.
 func stanNames(r *sim.Result, generated []string) []string {
 	seen := map[string]bool{}
 	var own, names []string

@@ -6,14 +6,14 @@ import (
 	"fedpvi/pvi"
 )
 
-// plannedFetched is the part of the JSON of [PlanJSON] about releases that clients fetch
-// separately, because they are too long for an outcome. The numbers are in bytes.
+// plannedFetched is the part of [PlanJSON]'s output about releases that are too long for an
+// outcome, so that clients fetch them separately. The numbers are in bytes.
 type plannedFetched struct {
-	Round int `json:"round_down"` // bytes that each client downloads in a round to check the round's sum
-	Kept  int `json:"kept"`       // kept by the coordinator for the whole study, in files and in the bundle
+	Round int `json:"round_down"` // bytes that each client downloads in every round to check its sum
+	Kept  int `json:"kept"`       // bytes that the coordinator keeps for the whole study, in files and in the bundle
 }
 
-// newPlannedFetched returns the sizes of the releases that clients fetch, or nil if they fetch
+// newPlannedFetched returns the sizes of the releases that clients fetch, or nil if clients fetch
 // none.
 func newPlannedFetched(p *pvi.Protocol) *plannedFetched {
 	if !p.Fetched() {

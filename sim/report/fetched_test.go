@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// There are 3 clients and 4 rounds. A release has 5 numbers of 8 bytes: a vector of two numbers,
-// and the three distinct elements of a symmetric matrix.
+// The study has 3 clients and 4 rounds. A release has 5 numbers of 8 bytes: a vector with two
+// elements, and the three distinct elements of a symmetric matrix.
 func TestPlannedFetched(t *testing.T) {
 	st, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{
 		Version: 2, Privacy: "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5",

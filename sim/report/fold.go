@@ -19,8 +19,8 @@ func noteStyle() text.Style {
 	return style
 }
 
-// note adds notes below the panels, and makes the figure as much higher as they need. Call it once,
-// when the figure has its size.
+// note adds notes below the panels and enlarges the figure to make room for them. Call it only
+// once, after the figure's size is set.
 func (f *Figure) note(notes []string) {
 	if len(notes) == 0 {
 		return
@@ -30,7 +30,8 @@ func (f *Figure) note(notes []string) {
 	f.Height += style.Height(f.notes) + noteGap
 }
 
-// fold breaks lines that are wider than width, between words. It keeps a word that is wider.
+// fold breaks lines that are wider than width. It breaks them between words, so a long word may
+// still be too wide.
 func fold(s string, style text.Style, width vg.Length) string {
 	var lines []string
 	for line := range strings.SplitSeq(s, "\n") {
@@ -49,8 +50,8 @@ func fold(s string, style text.Style, width vg.Length) string {
 	return strings.Join(lines, "\n")
 }
 
-// NominalX gives the horizontal axis of a panel of the given width one place for each name, and breaks
-// the names so that they do not run into each other.
+// NominalX puts names along the horizontal axis of a panel of the given width. It breaks long names
+// so that they do not overlap.
 func NominalX(p *plot.Plot, names []string, width vg.Length) {
 	const axis = 60 // width of the vertical axis and the margins
 	folded := make([]string, len(names))
@@ -60,8 +61,8 @@ func NominalX(p *plot.Plot, names []string, width vg.Length) {
 	p.NominalX(folded...)
 }
 
-// shorten returns a text without its middle if it is wider than width. Names of coefficients often
-// begin alike, and end alike, so that both ends are kept.
+// shorten removes the middle of a text that is wider than width. It keeps both ends, because many
+// names of coefficients begin or end alike.
 func shorten(s string, style text.Style, width vg.Length) string {
 	letters := []rune(s)
 	for kept := len(letters) - 1; style.Width(s) > width && kept > 1; kept-- {

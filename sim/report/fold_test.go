@@ -17,7 +17,7 @@ import (
 	"fedpvi/sim/audit"
 )
 
-// outside returns the texts of an SVG figure that reach beyond its left or right edge.
+// outside returns the texts in an SVG figure that reach beyond its left or right edge.
 func outside(t *testing.T, svg string) (texts []string) {
 	t.Helper()
 	number := func(s string) vg.Length {
@@ -46,7 +46,7 @@ func outside(t *testing.T, svg string) (texts []string) {
 	return texts
 }
 
-// longNames are names as studies may have them. They begin alike or end alike.
+// longNames are names like those in real studies. Some begin alike, others end alike.
 var longNames = []string{
 	"average_daily_systolic_pressure:primary_diagnosis_at_discharge[chronic obstructive pulmonary disease]",
 	"average_daily_systolic_pressure:primary_diagnosis_at_discharge[heart failure with preserved ejection fraction]",
@@ -107,7 +107,7 @@ func TestNoTextIsCut(t *testing.T) {
 	}
 }
 
-// Names below the horizontal axis must not run into each other.
+// Names below the horizontal axis must not overlap.
 func TestNamesBelowTheAxisAreApart(t *testing.T) {
 	const width = 480
 	names := []string{"published steps with equal ε", "tied sites and moments of them", "exact factors, once for all rounds", "x", "steps of one size, averaged"}

@@ -24,8 +24,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A Folder is the results folder of a run. It has a temporary name next to its final path until it
-// is complete.
+// A Folder is the results folder of a run. Until it is complete, it has a temporary name next to
+// its final path.
 type Folder struct {
 	path       string
 	work       string
@@ -60,8 +60,8 @@ type entry struct {
 	Verdict      pvi.Verdict    `json:"verdict"`
 	Participants []pvi.ClientID `json:"participants"`
 	Sum          []int64        `json:"sum"`               // opened sum in lattice steps
-	Lambda       []pvi.Wide     `json:"lambda"`            // λ − λ_prior after the round, on the lattice
-	Epsilon      *float64       `json:"epsilon,omitempty"` // proven upper bound on the ε of each client, including this outcome
+	Lambda       []pvi.Wide     `json:"lambda"`            // λ − λ_prior after the round, in lattice steps
+	Epsilon      *float64       `json:"epsilon,omitempty"` // proven upper bound on each client's ε up to and including this outcome
 }
 
 // Record adds an outcome to the transcript.
@@ -93,14 +93,14 @@ func (f *Folder) writeLine(v any) error {
 	return nil
 }
 
-// The number of chains that a run saves, and of draws in each.
+// These are the number of chains that a run saves, and the number of draws in each.
 const (
 	Chains        = 4
 	DrawsPerChain = 1000
 )
 
 // Finish writes all results of the simulation p and renames the folder to its final path. st is the
-// study as the user wrote it, and h contains the recorded points of the run.
+// study as the user wrote it, and h holds the run's recorded points.
 func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.History) error {
 	if err := f.closeTranscript(p.Federation.LastOutcome); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)
@@ -156,7 +156,8 @@ func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 	return err
 }
 
-// texts writes the study, the result and the privacy statement, and q if it is not the posterior.
+// texts writes the study, the result and the privacy statement. It also writes q if that is not the
+// posterior.
 func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	var err error
 	if r.Q != nil {
@@ -204,7 +205,8 @@ func (f *Folder) posterior(st *study.Study, r *sim.Result, normal func(chain int
 	)
 }
 
-// draws writes two files of draws for each chain, on the model's scale and in natural units.
+// draws writes two files for each chain, one with draws on the model's scale and one with draws in
+// natural units.
 func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 	for chain := 1; chain <= Chains; chain++ {
 		write := func(name string, natural bool) error {
@@ -221,7 +223,7 @@ func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 
 func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 	if p.Reference == nil {
-		return nil // a study without a model has only the figure of its tables
+		return nil // without a model, the tables are the only figure
 	}
 	intervals, err := Intervals(r)
 	if err != nil {
@@ -250,7 +252,7 @@ func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 			return err
 		}
 	}
-	var all errgroup.Group // drawing figures of many parameters takes long
+	var all errgroup.Group // drawing figures with many parameters takes long
 	for name, figure := range figures {
 		all.Go(func() error { return f.WriteFigure(name, figure) })
 	}
@@ -275,7 +277,7 @@ func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 	return f.WriteFigure("calibration", figure)
 }
 
-// Discard removes a folder that will not be completed.
+// Discard removes a folder that will never be completed.
 func (f *Folder) Discard() error {
 	if f.transcript != nil {
 		f.transcript.Close()
@@ -306,22 +308,22 @@ func WriteFigure(path string, figure Figure) error {
 type posteriorFile struct {
 	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
-	// Posterior has the marginal distributions of the posterior, or of q if NoiseAware is not nil.
+	// Posterior has the marginals of the posterior. If NoiseAware is not nil, it has those of q.
 	Posterior  []sim.Marginal `json:"posterior"`
 	NonPrivate []sim.Marginal `json:"nonprivate"`
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 	Family     string         `json:"family"`
-	// precision times mean, then the precision: its lower triangle by rows or, for a diagonal
-	// family, its diagonal
+	// precision times mean, then the precision: its lower triangle by rows or, in a diagonal
+	// family, only the diagonal
 	Natural    []float64   `json:"natural_parameters"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// NaturalCovariance is the covariance of the reported posterior, in natural units. A parameter
-	// that is fitted on the log scale appears as its logarithm.
+	// NaturalCovariance is the covariance of the reported posterior in natural units. If a
+	// parameter is fitted on the log scale, it is the covariance of the parameter's logarithm.
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
 
-// estimatesFile is the content of posterior.json if the study reports only point estimates.
+// estimatesFile is the JSON content of posterior.json when the study reports only point estimates.
 type estimatesFile struct {
 	Notes      []string       `json:"notes"`
 	Estimates  []fit.Estimate `json:"estimates"`
@@ -361,8 +363,8 @@ func posteriorCSV(w io.Writer, r *sim.Result) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// spread returns the moments and the interval of a quantity, or nothing if it may be infinite for
-// some θ.
+// spread returns the moments and the interval of a quantity, or nothing if the quantity may be
+// infinite for some θ.
 func spread(q *fit.Quantity) []string {
 	if q.Spread == nil {
 		return make([]string, 4)

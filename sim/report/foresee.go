@@ -17,42 +17,45 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// The widths of intervals are estimated from simulated federations with made-up records:
-// foreseenFederations of them for at most foreseenCoefficients coefficients, and fewer for more,
-// down to leastForeseen, because the time grows with the cube of the number of coefficients.
+// The widths of intervals are estimated by simulating federations with made-up records. The time
+// grows with the cube of the number of coefficients, so there are foreseenFederations of them for
+// up to foreseenCoefficients coefficients, and fewer for more coefficients, but at least
+// leastForeseen.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30
 )
 
-// A foreseen holds the expected width of a coefficient's 95 % interval.
+// A foreseen holds the width that a coefficient's 95 % interval is expected to have.
 type foreseen struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit,omitempty"`
 	Half  float64 `json:"expected_half_width"` // half of the expected width of a 95 % interval, in the natural unit
 	Prior float64 `json:"prior_half_width"`
-	Share float64 `json:"share"` // expected sd divided by the prior's sd, on the model's scale
+	Share float64 `json:"share"` // expected sd divided by the prior sd, on the model's scale
 
-	// The same for records whose numeric regressors vary less, see the constant narrow.
+	// The same for records whose numeric regressors vary less (see the constant narrow).
 	NarrowHalf  float64 `json:"narrow_half_width"`
 	NarrowShare float64 `json:"narrow_share"`
 }
 
-// Numeric regressors of real records seldom fill their bounds, and then say less about their
-// coefficients. So widths are also estimated for records with their sds multiplied by narrow.
+// In real records, numeric regressors seldom fill their bounds, and then say less about their
+// coefficients. So the widths are also estimated for records whose regressors have their sds
+// multiplied by narrow.
 const narrow = 0.25
 
-// An expectation has the expected widths of a study's intervals.
+// An expectation has the expected widths of the intervals of a study.
 type expectation struct {
-	// Federations is the number of simulated federations for each extent of the columns, or 0 if
-	// the widths follow only from the noise and the information of made-up records.
+	// Federations is the number of simulated federations for each extent of the columns. It is 0 if
+	// the widths were not simulated, but computed from the noise and the information in made-up
+	// records.
 	Federations  int        `json:"federations"`
 	Coefficients []foreseen `json:"coefficients"`
 }
 
-// foresee returns the expected widths of intervals, or nil if they are unknown: without privacy or
-// a model, or if the method cannot simulate federations and sharesByNoise returns nil. Simulations
-// call played as [method.Foreseeing] describes.
+// foresee returns the expected widths of intervals. It returns nil if they are unknown: without
+// privacy, without a model, or if the method cannot simulate federations and sharesByNoise returns
+// nil. Simulations call played as [method.Foreseeing] describes.
 func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, error) {
 	if p.Study().Privacy.Unit == study.None || p.Study().Model.Absent() {
 		return nil, nil
@@ -63,7 +66,7 @@ func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, er
 		if d := p.Model().Dim(); d > foreseenCoefficients {
 			federations = max(leastForeseen, foreseenFederations*foreseenCoefficients/d*foreseenCoefficients/d)
 		}
-		before := 0 // rounds simulated for the other extent
+		before := 0 // number of rounds simulated for the first extent
 		shares = func(extent float64) ([]float64, error) {
 			all := 0
 			defer func() { before += all }()
@@ -94,8 +97,8 @@ func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, er
 
 func half(m fit.Natural) float64 { return (m.High - m.Low) / 2 }
 
-// intervals returns 95 % intervals in natural units, for independent coordinates whose sds are the
-// prior's times shares.
+// intervals returns 95 % intervals in natural units. The coordinates are independent, and their sds
+// are the prior's times shares.
 func intervals(p *pvi.Protocol, shares []float64) []fit.Natural {
 	d := len(shares)
 	mean, cov := make([]float64, d), mat.NewSymDense(d, nil)
@@ -107,8 +110,8 @@ func intervals(p *pvi.Protocol, shares []float64) []fit.Natural {
 	return p.Model().Units().Marginals(mean, cov)
 }
 
-// informedBy is the number of made-up records from which sharesByNoise averages the information of
-// a record.
+// informedBy is the number of made-up records over which sharesByNoise averages the information of
+// one record.
 const informedBy = 4000
 
 // sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd. The
@@ -118,7 +121,7 @@ const informedBy = 4000
 //	B⁻¹ + τ²B⁻²
 //
 // This ignores clipping and unfinished steps. The result is nil if the model is not a regression or
-// has groups, if the study does not state the number of records, or if B is numerically singular.
+// has groups, if the study does not give the number of records, or if B is numerically singular.
 // extent is as for [method.MadeUpWithin].
 func sharesByNoise(p *pvi.Protocol, extent float64) ([]float64, error) {
 	m, st := p.Model(), p.Study()
@@ -154,8 +157,8 @@ func sharesByNoise(p *pvi.Protocol, extent float64) ([]float64, error) {
 }
 
 // If a study has more than mostForeseen coefficients, [Plan] writes only those with the smallest
-// shares: the expected posterior sd divided by the prior's sd. Above the share silent, the records
-// give hardly any information about the coefficient, and the text says so.
+// shares. A share is the expected posterior sd divided by the prior sd. If it is above silent, the
+// records say hardly anything about the coefficient, and the text says so.
 const (
 	mostForeseen = 40
 	silent       = 0.9

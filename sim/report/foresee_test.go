@@ -9,9 +9,9 @@ import (
 	"fedpvi/sim"
 )
 
-// For a regression line whose x is uniform in [−1, 1], the mean information of a record is diag(1,
-// 1/3)/σ², where σ = 0.5 is the sd of the outcome. The posterior precision B is therefore a known
-// diagonal matrix, and with noise of sd τ the covariance of the estimate is B⁻¹ + τ²B⁻².
+// The test fits a regression line whose x is uniform in [−1, 1]. The mean information of a record
+// is diag(1, 1/3)/σ², where σ = 0.5 is the sd of the outcome. So the posterior precision B is a
+// known diagonal matrix, and if the noise has sd τ, the covariance of the estimate is B⁻¹ + τ²B⁻².
 func TestErrorsByNoise(t *testing.T) {
 	const records, clients, sigma = 50, 4, .5
 	source := linestudy.Document(linestudy.Parts{

@@ -10,10 +10,10 @@ import (
 	"fedpvi/sim"
 )
 
-// flowing returns text with single blanks in place of line breaks and indents.
+// flowing replaces line breaks and indents in text by single spaces.
 func flowing(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// patient ignores the progress of simulated rounds.
+// patient ignores the progress of simulated rounds and never stops them.
 func patient(_, _ int) error { return nil }
 
 // protocolOf returns the protocol of a study and the cost of all its releases.
@@ -34,8 +34,8 @@ func protocolOf(t *testing.T, source string) (*pvi.Protocol, *sim.Promise) {
 	return p, promise
 }
 
-// said has words that the plan, the explanation of a release, and the privacy statement of a study
-// must contain.
+// said has words that must occur in the plan, in the explanation of a release, and in the privacy
+// statement of a study.
 type said struct{ plan, explained, statement []string }
 
 func (s said) check(t *testing.T, name string, p *pvi.Protocol, promise *sim.Promise) {

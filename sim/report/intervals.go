@@ -15,13 +15,13 @@ import (
 	"fedpvi/sim"
 )
 
-// labelWidth is the largest width of the labels of rows.
+// labelWidth is the maximum width of row labels.
 const labelWidth vg.Length = 230
 
 // intervalLimit is the maximum number of coefficients in a figure of intervals.
 const intervalLimit = 60
 
-// An intervalSet holds the intervals of one posterior in a figure.
+// An intervalSet holds one posterior's intervals for a figure.
 type intervalSet struct {
 	label  string
 	of     []sim.Marginal
@@ -29,8 +29,8 @@ type intervalSet struct {
 	shape  draw.GlyphDrawer
 }
 
-// intervalSets returns the reported and the pooled posterior. A point estimate has an interval of
-// length 0.
+// intervalSets returns the intervals of the reported and of the pooled posterior. A point estimate
+// has an interval of length 0.
 func intervalSets(r *sim.Result) []intervalSet {
 	federated := intervalSet{"federated", nil, Palette[0], draw.CircleGlyph{}}
 	if r.Estimates == nil {
@@ -44,8 +44,8 @@ func intervalSets(r *sim.Result) []intervalSet {
 	return []intervalSet{federated, {"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}}}
 }
 
-// intervalNames returns a label for each coefficient, with the posterior or the estimate in natural
-// units.
+// intervalNames returns a label for each coefficient, which includes the posterior or the estimate
+// in natural units.
 func intervalNames(r *sim.Result) (names []string) {
 	for _, e := range r.Estimates {
 		names = append(names, fmt.Sprintf("%s\n%.3g", named(e.Name, e.Unit), e.Natural))
@@ -60,7 +60,7 @@ func intervalNames(r *sim.Result) (names []string) {
 	return names
 }
 
-// named returns the name and the unit of a coefficient, in two lines if one is not enough.
+// named returns the name of a coefficient and its unit, on two lines if they do not fit on one.
 func named(name, unit string) string {
 	if unit == "" {
 		return name
@@ -71,14 +71,14 @@ func named(name, unit string) string {
 	return name + "\n" + unit
 }
 
-// alike returns a value and its interval as texts, all rounded to the same decimal. The interval is
-// as wide as 30 to 300 units of this decimal.
+// alike formats a value and its interval, all rounded to the same decimal place. The interval is 30
+// to 300 units of that place wide.
 func alike(value, low, high float64) (v, l, h string) {
 	last := math.Floor(math.Log10((high-low)/3)) - 1
 	size := math.Floor(math.Log10(max(math.Abs(value), math.Abs(low), math.Abs(high))))
 	var text func(float64) string
 	switch {
-	case math.IsInf(last, 0) || math.IsNaN(last): // the interval has no width, or no end
+	case math.IsInf(last, 0) || math.IsNaN(last): // the interval has length 0, or an end is infinite
 		text = func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 	case last < -6 || size >= 6:
 		decimals := int(min(max(size-last, 1), 9))
@@ -93,8 +93,8 @@ func alike(value, low, high float64) (v, l, h string) {
 	return text(value), text(low), text(high)
 }
 
-// Intervals draws the 95 % intervals of the reported posterior and of the pooled records, on the
-// model's scale, with those in natural units below the names.
+// Intervals draws the 95 % intervals of the reported posterior and of the pooled records on the
+// model's scale. The labels also give them in natural units.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.NonPrivate), intervalLimit)
 	title := "Posterior, mean and 95 % interval"
@@ -114,7 +114,7 @@ func Intervals(r *sim.Result) (Figure, error) {
 	return f, p.err
 }
 
-// rowOf returns the height of a row in points that the longest of the labels needs.
+// rowOf returns the height of a row in points, large enough for the longest label.
 func rowOf(labels []string) float64 {
 	lines := 2
 	for _, label := range labels {
@@ -123,7 +123,7 @@ func rowOf(labels []string) float64 {
 	return 10 + 10*float64(lines)
 }
 
-// firstOf adds to a title that the figure shows only the first n of several things.
+// firstOf adds to a title that the figure shows only n of several things, the first ones.
 func firstOf(title string, n, of int, things string) string {
 	if n == of {
 		return title
@@ -131,9 +131,9 @@ func firstOf(title string, n, of int, things string) string {
 	return fmt.Sprintf("%s (first %d of %d %s)", title, n, of, things)
 }
 
-// intervalPanel draws a row of intervals for each name, with one interval of each set, shifted so
-// that they do not overlap. apart and legend, the height of the legend, are in row heights. Long
-// lines of names are shortened.
+// intervalPanel draws one row for each name, with one interval from each set. Intervals in a row
+// are shifted so that they do not overlap. apart and legend, the height of the legend, are in row
+// heights. Long lines of names are shortened.
 func intervalPanel(title, x string, names []string, sets []intervalSet, apart, legend float64) *sketch {
 	p := newSketch(title, x, "")
 	n := len(names)
@@ -155,18 +155,18 @@ func intervalPanel(title, x string, names []string, sets []intervalSet, apart, l
 	return p
 }
 
-// zero draws a vertical line at 0 through n rows.
+// zero draws a vertical line at 0 across n rows.
 func (s *sketch) zero(n int) {
 	s.Add(s.curve(plotter.XYs{{X: 0, Y: -0.5}, {X: 0, Y: float64(n) - 0.5}}, grey, 1, []vg.Length{vg.Points(3), vg.Points(3)}))
 }
 
-// widen leaves space at both ends of the horizontal axis.
+// widen leaves some space at both ends of the horizontal axis.
 func (s *sketch) widen() {
 	margin := 0.03 * (s.X.Max - s.X.Min)
 	s.X.Min, s.X.Max = s.X.Min-margin, s.X.Max+margin
 }
 
-// add draws the first n intervals, moved up or down by shift, without means that are NaN.
+// add draws the first n intervals, shifted up or down by shift. It leaves out means that are NaN.
 func (s intervalSet) add(p *sketch, n int, shift float64) {
 	var points plotter.XYs
 	for i, m := range s.of[:n] {

@@ -90,7 +90,7 @@ func readJSON(folder, name string, into any) error {
 	return nil
 }
 
-// ReadNew reads the records in a file for which predictions are wanted.
+// ReadNew reads records from a file for which the user wants predictions.
 func ReadNew(ctx context.Context, st *study.Study, path string) (records *shard.New, report shard.Report, err error) {
 	err = origin.Source{From: path}.Read(ctx, shard.Format(st), shard.Wanted(st), io.Discard, func(rows table.Reader) (err error) {
 		records, report, err = shard.ReadNew(path, rows, st)

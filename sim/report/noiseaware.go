@@ -18,7 +18,7 @@ type plannedIntervals struct {
 	GradientNoise  float64   `json:"gradient_noise_sd"`
 	CurvatureNoise float64   `json:"curvature_noise_sd,omitempty"`
 	CurvatureClip  float64   `json:"curvature_clip,omitempty"`
-	Shares         []float64 `json:"shares,omitempty"` // share of the privacy budget for each kind of release
+	Shares         []float64 `json:"shares,omitempty"` // share of the privacy budget that each kind of release gets
 }
 
 func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {

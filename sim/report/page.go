@@ -9,7 +9,7 @@ import (
 	"fedpvi/sim"
 )
 
-// writePage writes the result as an HTML page, without a date, so that equal runs write equal
+// writePage writes the result as an HTML page. The page has no date, so that equal runs give equal
 // pages.
 func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	protocol := p.Federation.Protocol
@@ -32,7 +32,8 @@ func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	return page.Write(w, report)
 }
 
-// conditional adds conditional effects to the report, except in version 1 or without a posterior.
+// conditional adds conditional effects to the report. It does nothing in version 1 or without a
+// posterior.
 func conditional(report *page.Report, r *sim.Result) error {
 	m := report.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // Plan writes a readable description of a study before it runs: the model, the privacy cost, and
-// the signal relative to the noise. It may simulate federations to find the widths of intervals. It
-// calls played after each simulated round, and stops if this returns an error.
+// how large the signal is compared with the noise. To find the widths of intervals, it may simulate
+// federations. It calls played after each simulated round, and stops if this returns an error.
 func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	st := p.Study()
 	rows := [][]string{
@@ -157,8 +157,8 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// releaseRows describes the clients' releases and their noise. all and one are the μ of all
-// releases and of one.
+// releaseRows describes the clients' releases and their noise. all is the μ of all releases
+// together, and one is that of a single release.
 func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	n, f := p.Method().Noise(), p.Study().Federation
 	rows := [][]string{
@@ -246,8 +246,8 @@ func personRows(p *pvi.Protocol) [][]string {
 	return append(rows, clipRows(p)...)
 }
 
-// clipRows compares two ways to clip to the norm C under the same ε: the vector of each row of a
-// person, or the sum over the person's k rows. The first needs k times the noise. The person then
+// clipRows compares two ways to clip a person's k rows to the norm C under the same ε: each row's
+// vector, or the sum of all k vectors. The first way needs k times the noise. In return, the person
 // moves a sum by kC if the k vectors are equal, and by √k·C if they are orthogonal.
 func clipRows(p *pvi.Protocol) [][]string {
 	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)

@@ -29,8 +29,8 @@ type planned struct {
 	Fetched      *plannedFetched `json:"fetched,omitempty"` // nil if outcomes contain the releases of the rounds
 }
 
-// plannedPrivacy is the part of the JSON of [PlanJSON] about privacy. Its embedded fields are those
-// of a result.
+// plannedPrivacy is the part of [PlanJSON]'s output about privacy. A result has the same embedded
+// fields.
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise
@@ -41,7 +41,7 @@ type plannedPrivacy struct {
 	// Expected has the expected widths of intervals; nil if they are not known.
 	Expected *expectation `json:"expected_intervals,omitempty"`
 
-	Tables  *plannedTables `json:"tables,omitempty"`   // nil unless the study describes its records
+	Tables  *plannedTables `json:"tables,omitempty"`   // nil unless the study has tables that describe the records
 	HeldOut *plannedScores `json:"held_out,omitempty"` // nil unless the study scores held-out records
 
 	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // nil without a noise-aware posterior

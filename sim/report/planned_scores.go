@@ -7,17 +7,17 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// plannedScores has the expected precision of the scores of held-out records, for the study's
-// expected number of records.
+// plannedScores tells how precise the scores of held-out records will be, for the number of records
+// that the study expects.
 type plannedScores struct {
 	Budget  float64 `json:"share_of_budget"`
 	Records float64 `json:"records"` // expected number of held-out records
 	Low     float64 `json:"clip_low"`
 	High    float64 `json:"clip_high"`
 
-	// Count and Mean are half-widths of 95 % intervals for the privacy noise alone: of the number
-	// of held-out records, and of the elpd per record, if it is in the middle of the range to which
-	// the log densities are clipped.
+	// Count and Mean are half-widths of 95 % intervals that cover only the privacy noise. Count is
+	// for the number of held-out records. Mean is for the elpd per record when it is in the middle
+	// of the range to which log densities are clipped.
 	Count float64 `json:"count_width"`
 	Mean  float64 `json:"mean_width"`
 }

@@ -9,12 +9,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedTables has the expected half-widths of the 95 % intervals in the tables that describe the
-// records, for the study's expected number of records.
+// plannedTables tells how wide the 95 % intervals in the tables of the records will be, for the
+// number of records that the study expects. All widths are half-widths.
 type plannedTables struct {
 	Budget  float64 `json:"share_of_budget"`
 	NoiseSD float64 `json:"noise_sd"` // sd of the noise of a released count
-	// for the number of records in one group
+	// for the number of records in a single group
 	Count float64 `json:"count_width"`
 	// for the number of records in all groups together
 	All float64 `json:"count_of_all_width"`

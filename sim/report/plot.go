@@ -32,13 +32,13 @@ var Palette = []color.Color{
 
 var grey = color.Gray{0x99}
 
-// Fade returns c with the given opacity between 0 and 1.
+// Fade returns c with an opacity between 0 and 1.
 func Fade(c color.Color, opacity float64) color.Color {
 	r, g, b, _ := c.RGBA()
 	return color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), uint8(255 * opacity)}
 }
 
-// Dashes are dash patterns that distinguish lines in print without colour.
+// Dashes are dash patterns that keep lines distinguishable in black-and-white print.
 var Dashes = [][]vg.Length{
 	nil,
 	{vg.Points(6), vg.Points(3)},
@@ -50,7 +50,7 @@ var Dashes = [][]vg.Length{
 }
 
 // A Figure is a picture with one or more panels, arranged in columns. Only panels in the first
-// column label their vertical axis. Titles that are too long are broken into lines.
+// column have labels on their vertical axis. A long title takes several lines.
 type Figure struct {
 	Panels        []*plot.Plot
 	Width, Height vg.Length
@@ -81,8 +81,8 @@ func NewPanel(title, x, y string) *plot.Plot {
 	return p
 }
 
-// bare is a plotter without padding around its glyphs: gonum's default is far too large on a
-// logarithmic axis.
+// bare is a plotter without padding around its glyphs. gonum's default padding is far too large on
+// a logarithmic axis.
 type bare struct {
 	plot.Plotter
 	plot.DataRanger
@@ -95,8 +95,8 @@ func Add(p *plot.Plot, plotters ...plot.Plotter) {
 	}
 }
 
-// ReserveLegend extends the vertical axis of a panel of the given height, so that a legend fits
-// above all data. Call it after the axis has its scale and all plotters are added.
+// ReserveLegend extends the vertical axis of a panel with the given height, so that a legend fits
+// above all data. Call it after setting the scale of the axis and adding all plotters.
 func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	if lines == 0 || math.IsInf(p.Y.Min, 0) || math.IsInf(p.Y.Max, 0) {
 		return
@@ -111,7 +111,7 @@ func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	p.Y.Max += (p.Y.Max - p.Y.Min) * share / (1 - share)
 }
 
-// A sketch is a panel under construction. err has the errors of the lines and points so far.
+// A sketch is a panel under construction. err collects errors from making its lines and points.
 type sketch struct {
 	*plot.Plot
 	err error
@@ -119,7 +119,7 @@ type sketch struct {
 
 func newSketch(title, x, y string) *sketch { return &sketch{Plot: NewPanel(title, x, y)} }
 
-// curve returns a line of the given width in points.
+// curve returns a line. width is in points.
 func (s *sketch) curve(xy plotter.XYs, c color.Color, width float64, dashes []vg.Length) *plotter.Line {
 	line, err := plotter.NewLine(xy)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *sketch) line(xy plotter.XYs, c color.Color, width float64, dashes []vg.
 	return line
 }
 
-// dots adds points of the given radius, in points, and returns them for the legend.
+// dots adds points and returns them for the legend. radius is in points.
 func (s *sketch) dots(xy plotter.XYs, c color.Color, radius float64, shape draw.GlyphDrawer) *plotter.Scatter {
 	dots, err := plotter.NewScatter(xy)
 	if err != nil {
@@ -172,7 +172,7 @@ const (
 )
 
 // drawOn draws the figure so that it fills canvas. The background is white up to the edges, because
-// a page with the figure may be dark.
+// the page around the figure may be dark.
 func (f Figure) drawOn(canvas vg.CanvasSizer) {
 	area := draw.New(canvas)
 	area.SetColor(color.White)
@@ -186,8 +186,8 @@ func (f Figure) drawOn(canvas vg.CanvasSizer) {
 	f.draw(area)
 }
 
-// draw draws the panels and labels their vertical axes itself, because gonum would reserve too much
-// space for the labels on a logarithmic axis.
+// draw draws the panels. It labels their vertical axes itself, because gonum reserves too much
+// space for the labels of a logarithmic axis.
 func (f Figure) draw(area draw.Canvas) {
 	const apart vg.Length = 14 // distance between columns
 	columns := max(1, f.Columns)
@@ -236,8 +236,8 @@ type Target struct {
 	Mean, SD []float64
 }
 
-// Rounds plots the mean of q, in sds of the target, and the spent ε against the outcomes of a run
-// and, if divergence is true, the divergence of q from the target.
+// Rounds plots a run by outcome: the mean of q in sds of the target, the spent ε and, if divergence
+// is true, the divergence of q from the target.
 func Rounds(h *sim.History, family gaussian.Family, target Target, divergence bool) (Figure, error) {
 	means, err := meansPanel(h, family, target)
 	if err != nil {
@@ -253,7 +253,7 @@ func Rounds(h *sim.History, family gaussian.Family, target Target, divergence bo
 	return stacked(panels, "outcomes")
 }
 
-// stacked returns a figure of panels with a common horizontal axis.
+// stacked returns a figure whose panels share one horizontal axis.
 func stacked(panels []*sketch, x string) (f Figure, err error) {
 	for _, p := range panels {
 		f.Panels, err = append(f.Panels, p.Plot), errors.Join(err, p.err)
@@ -288,10 +288,10 @@ func divergencePanel(h *sim.History) *sketch {
 	return p
 }
 
-// fewMeans is the largest number of coefficients for which each line has its own colour and name.
+// fewMeans is the maximum number of coefficients for which each line has its own colour and name.
 const fewMeans = 6
 
-// meansPanel plots the distance of every element of the mean of q from the target's mean, in sds of
+// meansPanel plots, for every element of q's mean, its distance from the target's mean in sds of
 // the target. The scale is arsinh, because the first distances may be hundreds of sds.
 func meansPanel(h *sim.History, family gaussian.Family, target Target) (*sketch, error) {
 	lines := make([]plotter.XYs, len(target.Mean))
@@ -307,7 +307,7 @@ func meansPanel(h *sim.History, family gaussian.Family, target Target) (*sketch,
 	return distances("mean of q, from the pooled posterior's mean", "pooled sds", target.Names, lines), nil
 }
 
-// distances plots one line for each coefficient, on an arsinh axis whose label contains unit.
+// distances plots one line per coefficient on an arsinh axis. The label of the axis contains unit.
 func distances(title, unit string, names []string, lines []plotter.XYs) *sketch {
 	if len(lines) > fewMeans {
 		title += ", one line for each coefficient"

@@ -23,7 +23,7 @@ func (f Figure) png() ([]byte, error) {
 	context.InvertY()
 	f.drawOn(vgimg.NewWith(vgimg.UseImageWithContext(pixels, context), vgimg.UseDPI(dotsPerInch)))
 	var file bytes.Buffer
-	// Better compression makes files only a twentieth smaller, and takes twice as long.
+	// Better compression makes files only 5 % smaller and takes twice as long.
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
 	err := encoder.Encode(&file, paletted(pixels))
 	return file.Bytes(), err
@@ -31,8 +31,8 @@ func (f Figure) png() ([]byte, error) {
 
 func dots(length vg.Length) int { return int(math.Round(length.Dots(dotsPerInch))) }
 
-// paletted returns an opaque image with at most 256 colours, which makes smaller files in less
-// time. If a figure has more shades, their lowest bits are ignored.
+// paletted converts an opaque image to at most 256 colours, which saves space and time. If a figure
+// has more shades, it ignores their lowest bits.
 func paletted(m *image.RGBA) *image.Paletted {
 	out := image.NewPaletted(m.Rect, make(color.Palette, 0, mostColours))
 	for bits := 8; !paint(out, m, bits); bits-- {
@@ -42,8 +42,8 @@ func paletted(m *image.RGBA) *image.Paletted {
 
 const mostColours = 256 // largest number of colours of a PNG file with one byte per pixel
 
-// paint copies an opaque image to dst. Shades that agree in their highest bits get the colour of
-// the first of them. It returns false if there are too many colours.
+// paint copies an opaque image to dst. All shades with the same highest bits get the colour of the
+// first of them. paint returns false if there are too many colours.
 func paint(dst *image.Paletted, src *image.RGBA, bits int) bool {
 	dst.Palette = dst.Palette[:0]
 	places := map[uint32]byte{}

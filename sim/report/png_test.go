@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Few colours must not change. Of many, large areas must stay exact, and other pixels close to
-// their colour.
+// If an image has few colours, none may change. If it has many, large areas must stay exact, and
+// other pixels must stay close to their colour.
 func TestPaletted(t *testing.T) {
 	few, many := image.NewRGBA(image.Rect(0, 0, 40, 25)), image.NewRGBA(image.Rect(0, 0, 200, 100))
 	for i := range 1000 {

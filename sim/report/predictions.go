@@ -17,8 +17,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Predictions writes measures of the predictions of held-out records, if there are any, by the
-// posterior and by the pooled fit.
+// Predictions writes how well the posterior and the pooled fit predict held-out records, if there
+// are any.
 func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil

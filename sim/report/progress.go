@@ -9,18 +9,18 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// A Progress shows how far a long task has come: on a terminal in one line, in a log by a line
-// every few seconds.
+// A Progress shows how far a long task has come: in one line on a terminal, or with a line every
+// few seconds in a log.
 type Progress struct {
 	log   io.Writer
-	line  *cli.Line // line of the terminal; nil for a log
+	line  *cli.Line // the line on the terminal; nil for a log
 	now   func() time.Time
 	began time.Time
 	shown time.Time
 	quiet bool
 }
 
-// NewProgress returns a Progress that writes to f, or nothing if quiet is true.
+// NewProgress returns a Progress that writes to f. If quiet is true, it writes nothing.
 func NewProgress(f *os.File, quiet bool) *Progress {
 	p := &Progress{log: f, now: time.Now, quiet: quiet}
 	if cli.Terminal(f) {
@@ -35,8 +35,8 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update reports that done of total units are finished. It writes a line, with the result of text
-// at the end, unless the last line is recent and the task goes on.
+// Update reports that done of total units are finished. It writes a line that ends in the result of
+// text, unless the previous line is recent and the task goes on.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return
@@ -50,7 +50,7 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 		return
 	}
 	if p.shown.IsZero() && p.line == nil && now.Sub(p.began) < every && done < total {
-		return // without a terminal, a task that ends within this time writes only its last line
+		return // without a terminal, a task that ends this soon writes only its last line
 	}
 	p.shown = now
 	elapsed := now.Sub(p.began).Seconds()
@@ -76,14 +76,14 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 	}
 }
 
-// Interrupt ends the current line, so that other output can follow.
+// Interrupt ends the current line so that other output can follow it.
 func (p *Progress) Interrupt() {
 	if p.line != nil {
 		p.line.End()
 	}
 }
 
-// count3 formats a rate with about three digits.
+// count3 formats a rate with about three significant digits.
 func count3(x float64) string {
 	switch {
 	case x >= 1e6:

@@ -35,7 +35,7 @@ func propagationRows(p *pvi.Protocol) [][]string {
 	return append(rows, startRows(p)...)
 }
 
-// meanRows describes how the mean of q moves if a record contributes to several coefficients.
+// meanRows describes how far the mean of q moves if a record contributes to several coefficients.
 func meanRows(p *pvi.Protocol) [][]string {
 	m := p.Method().(*sites.Method)
 	overlap := m.Overlap()
@@ -78,7 +78,7 @@ func startRows(p *pvi.Protocol) [][]string {
 	return nil
 }
 
-// contributionInWords describes the vector that a record contributes to a client's sum before it is
+// contributionInWords describes the vector that a record adds to a client's sum, before it is
 // clipped.
 func contributionInWords(p *pvi.Protocol) string {
 	site := "a record's site"

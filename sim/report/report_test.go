@@ -34,7 +34,7 @@ var two = sim.Result{
 	Units:      fit.Units{{From: []int{0, 1}, Weights: []float64{2, -3}, Shift: 5, Unit: "mmHg"}, {From: []int{1}, Weights: []float64{1}, Shift: 2, Log: true}},
 }
 
-// The bounds of the moments are five standard errors.
+// The moments may be off by five standard errors.
 func TestDraws(t *testing.T) {
 	const n = 20_000
 	s, err := newShown(&two, gaussian.Full(2))
@@ -73,7 +73,7 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// columns reads a CmdStan file with n draws of two coefficients and returns its columns.
+// columns reads a CmdStan file with n draws of two coefficients, and returns its columns.
 func columns(t *testing.T, file io.Reader, n int) (column [4][]float64) {
 	t.Helper()
 	reader := csv.NewReader(file)
@@ -229,7 +229,7 @@ func TestReserveLegend(t *testing.T) {
 	}
 }
 
-// A run without privacy must have no panel for ε, and a divergence of zero must not make the axis
+// A run without privacy must not have a panel for ε. A divergence of zero must not make the axis
 // linear.
 func TestRounds(t *testing.T) {
 	h := new(sim.History)
@@ -256,8 +256,7 @@ func TestRounds(t *testing.T) {
 	if figure, err = Rounds(h, gaussian.Full(3), target, false); err != nil || len(figure.Panels) != 2 {
 		t.Errorf("%d panels without a divergence, %v; want two", len(figure.Panels), err)
 	}
-	// The means of the standard normal q are 0, which is (0 + 8)/2 sds from the third mean of the
-	// target.
+	// q is standard normal, so its means are 0. The third mean of the target is (0 + 8)/2 sds away.
 	if top := figure.Panels[0]; math.Abs(math.Sinh(top.Y.Min)+1) > 1e-9 || math.Sinh(top.Y.Max) < 4 {
 		t.Errorf("distances from %g to %g, want from −1 to 4", math.Sinh(top.Y.Min), math.Sinh(top.Y.Max))
 	}

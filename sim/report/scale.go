@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// arsinhTicks labels an axis of arsinh values with the original values: zero and, with either sign,
-// a few powers of ten.
+// arsinhTicks labels an axis of arsinh values with the original values: zero, and a few powers of
+// ten with either sign.
 type arsinhTicks struct{}
 
 func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
@@ -35,8 +35,8 @@ func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
 	return kept
 }
 
-// tidyTicks returns gonum's ticks for a linear axis, with very large and small numbers in the form
-// 1e5.
+// tidyTicks returns gonum's ticks for a linear axis. It writes very large and small numbers in the
+// form 1e5.
 type tidyTicks struct{}
 
 func (tidyTicks) Ticks(low, high float64) []plot.Tick {
@@ -47,7 +47,7 @@ func (tidyTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// tidy rewrites a label that is a very large or small number in the form 1e5.
+// tidy rewrites the label of a very large or small number in the form 1e5.
 func tidy(label string) string {
 	x, err := strconv.ParseFloat(label, 64)
 	if size := math.Abs(x); err != nil || x == 0 || 1e-4 <= size && size < 1e5 {
@@ -71,12 +71,12 @@ func logarithmic(axis *plot.Axis) {
 	if axis.Min <= 0 || math.IsInf(axis.Min, 0) || math.IsInf(axis.Max, 0) {
 		return
 	}
-	if axis.Max/axis.Min < 10 { // extends the axis to whole decades, so that it has labels
+	if axis.Max/axis.Min < 10 { // make the axis span whole decades, so that it has labels
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
-	// The limits are equal if the only value is a power of ten. gonum would then subtract 1 from
-	// the lower one, which a logarithmic axis does not allow.
+	// If the only value is a power of ten, the limits are equal. gonum would then subtract 1 from
+	// the lower limit, which a logarithmic axis does not allow.
 	if axis.Min == axis.Max {
 		axis.Min, axis.Max = axis.Min/10, axis.Max*10
 	}
@@ -85,7 +85,7 @@ func logarithmic(axis *plot.Axis) {
 }
 
 // logTicks labels at most twelve powers of ten. It marks their multiples 2 to 9 unless the axis
-// spans many decades, and labels 2 and 5 if it spans less than two.
+// spans many decades. On an axis of less than two decades it also labels the multiples 2 and 5.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {
@@ -109,7 +109,7 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// shortNumber formats m·10^e.
+// shortNumber formats the number m·10^e.
 func shortNumber(m, e int) string {
 	if -4 <= e && e <= 3 {
 		return fmt.Sprintf("%.4g", float64(m)*math.Pow10(e))

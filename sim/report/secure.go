@@ -7,15 +7,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedSecure describes secure sums in the JSON of [PlanJSON]. The numbers of bytes are for one
-// client in one round.
+// plannedSecure describes secure sums in [PlanJSON]'s output. Bytes are per client and round.
 type plannedSecure struct {
-	// Hidden is the largest number of clients that can collude with the coordinator without reading
-	// another client's message.
+	// Hidden is the maximum number of clients that can collude with the coordinator and still not
+	// read another client's message.
 	Hidden  int `json:"h"`
 	Missing int `json:"d"`       // number of clients whose answers may be missing in a round
-	Numbers int `json:"numbers"` // number of elements of a message, in all phases together
-	Deal    int `json:"deal_up"` // bytes of the columns that a client sends, with their envelope
+	Numbers int `json:"numbers"` // number of elements in a message, the same in all phases
+	Deal    int `json:"deal_up"` // size of the columns that a client sends, with their envelope
 	// Columns is the number of bytes that a client receives: the columns of the other clients'
 	// deals, the cut (the list of the deals that are added up), and its certificate.
 	Columns int `json:"columns_down"`
@@ -23,9 +22,9 @@ type plannedSecure struct {
 	Opening int `json:"opening_down"`
 }
 
-// The sizes of parts of messages in bytes: a word of a column, the tag that authenticates a column,
-// an entry of the cut (the list of the deals that are added up), a signature with the position of
-// the signer, and an envelope.
+// These are the sizes in bytes of parts of messages: a word of a column, the tag that authenticates
+// a column, an entry of the cut (the list of the deals that are added up), a signature with its
+// signer's position, and an envelope.
 const (
 	wordSize      = 8
 	tagSize       = 16
@@ -42,14 +41,14 @@ func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 	return sizesOfSecure(len(p.Roster()), p.MinClients(), p.VectorSize())
 }
 
-// sizesOfSecure returns the sizes for m clients, at least fewest of which must answer, and messages
-// with the given number of elements.
+// sizesOfSecure returns the sizes when there are m clients, at least fewest of them must answer,
+// and messages have the given number of elements.
 func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
 	// each word packs one element more than the number of clients that may be missing
 	words := (s.Numbers + s.Missing) / (s.Missing + 1)
-	// The deal has this number of columns in full, and a tag for each other holder, which computes
-	// its column from a key. The dealer keeps its own column.
+	// The deal has this many columns in full. Every other holder gets only a tag, and computes its
+	// column from a key. The dealer keeps its own column.
 	sent := 2 * s.Missing
 	columns := sent*(wordSize*words+tagSize) + tagSize*(m-1-sent)
 	s.Deal = columns + envelopeSize
@@ -68,7 +67,7 @@ func (s *plannedSecure) rows(clients int) [][]string {
 	}
 }
 
-// size formats a size in units of 1000 bytes, such as "13.3 MB".
+// size formats a number of bytes in decimal units, such as "13.3 MB".
 func size(n int) string {
 	switch {
 	case n >= 1e9:

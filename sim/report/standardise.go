@@ -76,8 +76,8 @@ func released(s *scale.Scaling) string {
 	}
 }
 
-// afterScale returns a phrase with the number of releases of the scale phase, or "" if there is
-// none.
+// afterScale returns a phrase that mentions the number of releases in the scale phase, or "" if
+// there is none.
 func afterScale(p *pvi.Protocol) string {
 	for _, s := range p.Before() {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())

@@ -13,15 +13,15 @@ import (
 	"fedpvi/sim"
 )
 
-// cellLimit is the maximum number of levels and bins in a figure of tables.
+// cellLimit is the maximum number of levels and bins in a figure that shows tables.
 const cellLimit = 150
 
-// groupShapes are the marks of points of several groups of records, or of several clients.
+// groupShapes are the marks that distinguish several groups of records, or several clients.
 var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}}
 
-// Tables draws the share of records in each level and bin of the described columns, with intervals
-// for the privacy noise, for the groups in the text tables. A share without an estimate has only
-// its interval.
+// Tables draws the share of records in each level and bin of the described columns, for the same
+// groups as the text tables. The intervals cover the privacy noise. If there is no estimate of a
+// share, only its interval is drawn.
 func Tables(s *describe.Summary) (Figure, error) {
 	heads, groups := words.TableHead(s)
 	var names []string
@@ -39,7 +39,7 @@ func Tables(s *describe.Summary) (Figure, error) {
 	}
 	n := min(len(names), cellLimit)
 	title := firstOf(fmt.Sprintf("Shares of records, with %.0f %% intervals for the privacy noise", 100*s.Level), n, len(names), "levels and bins")
-	const apart = 6 // distance between the intervals of a row in points, a little more than the size of a mark
+	const apart = 6 // distance in points between the intervals in a row, a little more than the size of a mark
 	row := max(18, apart*float64(groups+1))
 	legend := 14 * float64(groups) / row // height of the legend, in row heights
 	p := intervalPanel(title, "% of the records of a group", names[:n], sets, apart/row, legend)
@@ -48,7 +48,7 @@ func Tables(s *describe.Summary) (Figure, error) {
 	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(600), Height: vg.Points(70 + row*(float64(n)+legend))}, p.err
 }
 
-// shareOf returns a share in percent, with a mean of NaN if there is no estimate.
+// shareOf returns a share as a percentage. The mean is NaN if there is no estimate.
 func shareOf(v describe.Value) sim.Marginal {
 	m := sim.Marginal{Mean: 100 * v.Estimate, Lower: 100 * v.Low, Upper: 100 * v.High}
 	if v.IntervalOnly {

@@ -14,7 +14,7 @@ import (
 	"fedpvi/sim"
 )
 
-// Short names for functions of package words, which formats text for all programs.
+// These are short names for functions in package words, which formats text for all programs.
 var (
 	number = words.Number
 	plural = words.Plural
@@ -22,8 +22,8 @@ var (
 )
 
 // Posterior writes tables that compare the reported posterior, or point estimates, with the
-// posterior of the pooled records, in natural units and, where it differs, on the model's scale,
-// and tables of further results. For ratios see [words.Natural].
+// posterior of the pooled records. The tables are in natural units and, if that scale is different,
+// also on the model's scale. Tables of further results follow. For ratios see [words.Natural].
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if st.Model.Absent() {
 		_, err := fmt.Fprintf(w, "%s of %s. The study has no model.\n", plural(r.Records, "record"), plural(r.Clients, "client"))
@@ -104,7 +104,7 @@ func quantitiesTable(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// mostInfluences is the largest number of clients in the table of influences.
+// mostInfluences is the maximum number of clients in the table of influences.
 const mostInfluences = 5
 
 func influenceTable(w io.Writer, r *sim.Result) error {
@@ -143,7 +143,7 @@ func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	return err
 }
 
-// belowTable explains the right side of a table of the posterior.
+// belowTable explains the columns to the right of the bar in a posterior table.
 func belowTable(w io.Writer, r *sim.Result) {
 	right := "the posterior of the pooled records without privacy"
 	if r.Reference != sim.ExactReference {
@@ -319,7 +319,8 @@ func everyOne(clients int) string {
 	return fmt.Sprintf("Each of the %d clients", clients)
 }
 
-// costs returns the costs for every observer and adjacency, that of the privacy target first.
+// costs returns the costs for all observers and adjacencies. The first is the one to which the
+// privacy target applies.
 func costs(p sim.Privacy) []method.Cost {
 	var out []method.Cost
 	for _, v := range p.Views {
@@ -329,9 +330,9 @@ func costs(p sim.Privacy) []method.Cost {
 }
 
 // oddsInWords describes how much all releases together can change an observer's odds for a
-// statement about the records, for the observer against whom they cost most. If they are equivalent
-// to a Gaussian mechanism, the distribution of the privacy loss L is known. Otherwise the bound
-// follows from Markov's inequality. By the definition of (ε, δ),
+// statement about the records. It considers the observer against which the releases cost most. If
+// they are equivalent to a Gaussian mechanism, the distribution of the privacy loss L is known.
+// Otherwise the bound follows from Markov's inequality. By the definition of (ε, δ),
 //
 //	E[max(0, 1 − exp(ε − L))] ≤ δ.
 //
@@ -366,7 +367,7 @@ func summed(p sim.Privacy) string {
 	return "gradients"
 }
 
-// unsound returns a warning that the claimed cost of a published method is too low.
+// unsound returns a warning if the claimed cost of a published method is too low.
 func unsound(p *sim.Promise) string {
 	if p.Published == method.PublishedSampling && p.Sites {
 		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Every record is matched once a pass, in a random order. The claim is the cost of steps with independently drawn records, ε = %s at δ = %g (Vinaroz and Park, 2022). No proof shows that the order reduces the cost. Without a reduction the passes cost ε = %s, as the table states. Never use it on real data: the claim of sampling = \"poisson\" is true.",

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Trace writes how far the mean of q was from the mean of the result after every round and, if the
-// study publishes releases, the influence of each client.
+// Trace writes, for every round, how far the mean of q was from the mean of the result. If the
+// study publishes releases, it also writes the influence of each client.
 func Trace(w io.Writer, t *session.Trace) error {
 	fmt.Fprintf(w, "Mean of q after every round, from the mean of the result, in sds of %s\n\n", t.SDs)
 	rows := [][]string{{"plan", "verdict", "root mean square", "largest", "in"}}
@@ -55,8 +55,9 @@ func Trace(w io.Writer, t *session.Trace) error {
 	return err
 }
 
-// TraceFigure plots the distance between the means of q and of the result by plan. If the trace has
-// influences, a second plot shows how far q would have been without a client's answer.
+// TraceFigure plots, for every plan, the distance between the means of q and of the result. If the
+// trace has influences, a second plot shows how far away q would have been without one client's
+// answer.
 func TraceFigure(t *session.Trace) (Figure, error) {
 	lines := make([]plotter.XYs, len(t.Names))
 	shifts := map[string]plotter.XYs{}

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// If no client has an influence, the second table and the second panel must be missing.
+// Without influences of clients, there must be no second table and no second panel.
 func TestTrace(t *testing.T) {
 	round := func(plan int, distance []float64, influences ...pvi.Influence) session.TracedRound {
 		return session.TracedRound{Round: session.Round{Plan: plan, Verdict: pvi.Accepted, SDs: "q", Influences: influences}, Distance: distance}

@@ -12,11 +12,11 @@ import (
 	"fedpvi/sim/calculator"
 )
 
-// leastShown is the minimum false-positive rate that [TradeOff] plots.
+// leastShown is the lowest false-positive rate that [TradeOff] plots.
 const leastShown = 1e-6
 
 // TradeOff plots an upper bound on the true-positive rate of attacks against the false-positive
-// rate, with the bound from (ε, δ) alone and the line of random guesses.
+// rate. It also shows the bound that follows from (ε, δ) alone, and the line of random guesses.
 func TradeOff(a *calculator.Answer) (Figure, error) {
 	var fprs []float64
 	for e := math.Log10(leastShown); e < -0.6; e += 0.5 {
@@ -56,7 +56,7 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	p.Legend.Add("guessing", p.line(guess, grey, 1, Dashes[4]))
 	LogX(p.Plot)
 	LogY(p.Plot)
-	p.Legend.Top = false // the curves leave the space below the diagonal empty
+	p.Legend.Top = false // below the diagonal there are no curves, so the legend fits there
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(28), vg.Points(6)
 	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(400), Height: vg.Points(330)}, p.err
 }

@@ -34,7 +34,7 @@ import (
 
 const (
 	maxAnswer = 64 << 20 // maximum length of an answer in bytes
-	maxNotes  = 4 << 10  // maximum number of bytes of standard error that an error message quotes
+	maxNotes  = 4 << 10  // maximum number of bytes from standard error that an error message quotes
 )
 
 // A Command is a program that computes factors.
@@ -43,9 +43,9 @@ type Command struct {
 	Timeout time.Duration
 }
 
-// New starts the program for the client of and returns a solver that asks it for factors. It is a
-// [sim.NewSolver]. When the solver becomes unreachable, the input of the program is closed, which
-// tells the program to end.
+// New starts the program for the client of, and returns a solver that asks the program for factors.
+// It is a [sim.NewSolver]. When the solver becomes unreachable, the program's input is closed, so
+// that the program ends.
 func (c Command) New(of sim.Client) (solver.Solver, error) {
 	if len(c.Args) == 0 || c.Timeout <= 0 {
 		return nil, errors.New("a solver in another program needs a command and a time limit for its answers")
@@ -74,15 +74,15 @@ func (c Command) New(of sim.Client) (solver.Solver, error) {
 	return p, nil
 }
 
-// An ending holds the resources of a process to release when the solver has become unreachable. It
-// must not refer to the solver.
+// An ending holds the resources of a process that must be released when the solver has become
+// unreachable. It must not refer to the solver.
 type ending struct {
 	input io.Closer
 	run   *exec.Cmd
 }
 
-// end closes the input of a program, so that it ends, and releases its resources in the background.
-// Errors of a program that has ended before were reported then.
+// end closes a program's input, so that the program ends, and releases its resources in the
+// background. If the program has ended before, its errors were reported then.
 func end(e ending) {
 	_ = e.input.Close()
 	go func() { _ = e.run.Wait() }()
@@ -118,7 +118,7 @@ type process struct {
 	dead    error // reason why the program was stopped; nil while it runs
 }
 
-// ask sends a request and reads the answer. It stops the program after an error.
+// ask sends a request and reads the answer. If that fails, it stops the program.
 func (p *process) ask(request, answer any) error {
 	if p.dead != nil {
 		return p.dead
@@ -136,7 +136,8 @@ func (p *process) ask(request, answer any) error {
 	return p.dead
 }
 
-// exchange writes a line to the program and reads the answer, within the command's Timeout.
+// exchange writes a line to the program and reads its answer, which must come within the command's
+// Timeout.
 func (p *process) exchange(line []byte, answer any) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -178,8 +179,8 @@ type problem struct {
 	Tied    bool      `json:"tied"`
 }
 
-// Propose implements [solver.Solver]. JSON has neither NaN nor infinity, so all numbers in an
-// answer are finite.
+// Propose implements [solver.Solver]. All numbers in an answer are finite, because JSON has neither
+// NaN nor infinity.
 func (p *process) Propose(dst []float64, of solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	var answer struct {
 		Factor []float64 `json:"factor"`
@@ -219,7 +220,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// text returns the end of the program's standard error, for an error message.
+// text returns the last part of the program's standard error, for an error message.
 func (t *tail) text() string {
 	t.lock.Lock()
 	defer t.lock.Unlock()

@@ -15,7 +15,7 @@ import (
 	"fedpvi/sim"
 )
 
-// The test program also serves as the solver's program, with the answers in ANSWERS.
+// The test binary also plays the solver's program. It takes its answers from ANSWERS.
 func TestMain(m *testing.M) {
 	answers := os.Getenv("ANSWERS")
 	if answers == "" {

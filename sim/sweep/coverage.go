@@ -17,11 +17,11 @@ func addCoverage(values map[string]float64, p *sim.Play) error {
 	return err
 }
 
-// isShare reports whether a metric is a share of the coefficients. Shares take few values, so their
-// mean is a better summary than their quantiles.
+// isShare reports whether a metric is a share of the coefficients. A share can take only few
+// values, so its mean is a better summary than its quantiles.
 func isShare(metric string) bool { return metric == "coverage" || metric == "noise_aware_coverage" }
 
-// standardError returns NaN for fewer than two values.
+// standardError returns NaN if there are fewer than two values.
 func standardError(values []float64) float64 {
 	return deviation(values) / math.Sqrt(float64(len(values)))
 }

@@ -11,8 +11,8 @@ func TestSpreadOfAShare(t *testing.T) {
 		return [3]float64{low, mid, top}
 	}
 	got := spread("coverage", 1, 0.8, 0.6, 0.8, 1, 0.6, 0.8, 0.8)
-	// The eight values have the variance 0.16/7. reach is half the width of the 95 % interval of
-	// their mean.
+	// The eight values have variance 0.16/7. reach is half the width of the 95 % interval for their
+	// mean.
 	reach := 1.959963984540054 * math.Sqrt(0.16/7/8)
 	for i, want := range []float64{0.8 - reach, 0.8, 0.8 + reach} {
 		if math.Abs(got[i]-want) > 1e-12 {

@@ -8,13 +8,13 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Plot is the definition of a plot in a sweep file.
+// A Plot describes a plot in a sweep file.
 type Plot struct {
 	File  string
 	Title string
-	X     string // axis of the grid, or metric, on the horizontal axis; "round" shows the trace
-	Y     string // the vertical axis: the name of a metric
-	By    string // axis of the grid with a series for each of its points; may be empty
+	X     string // axis of the grid, or metric, that the horizontal axis shows; "round" plots the trace
+	Y     string // name of the metric that the vertical axis shows
+	By    string // axis of the grid that has one series for each of its points; may be empty
 	Where map[string]string
 	LogX  bool
 	LogY  bool
@@ -23,14 +23,14 @@ type Plot struct {
 	// Deviation shows means and standard deviations instead of medians and deciles.
 	Deviation bool
 
-	// Pooled adds the result of the pooled records without privacy to the plot.
+	// Pooled adds the result of the pooled fit, which has no privacy, to the plot.
 	Pooled bool
 
 	Lines     []Line
 	Published []Published
 }
 
-// A Line is a horizontal line in a plot, for comparison with the results.
+// A Line is a horizontal line in a plot with which readers can compare the results.
 type Line struct {
 	Label string
 	Y     float64
@@ -43,7 +43,7 @@ type Published struct {
 	Y     []float64
 }
 
-// round is the horizontal axis of a plot of metrics against the number of rounds.
+// round is the horizontal axis of a plot of metrics over the rounds.
 const round = "round"
 
 func (s *Spec) readPlots(root *document.Table) []Plot {
@@ -108,7 +108,7 @@ func (s *Spec) readWhere(t *document.Table) map[string]string {
 	return where
 }
 
-// checkCase reports an error if the axis has no case with the label.
+// checkCase reports an error in t unless the axis has a case with the label.
 func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
 	if i < 0 {
@@ -162,8 +162,9 @@ func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
 	return out
 }
 
-// places returns the positions of the points of an axis: numbers by label if all labels are
-// numbers, and otherwise the labels in order. Without such an axis, numbers is empty.
+// places returns the positions of the points on an axis. If all labels are numbers, the map gives
+// each label its number. Otherwise names has the labels in order. If axis is not an axis of the
+// grid, the map is empty.
 func (s *Spec) places(axis string) (numbers map[string]float64, names []string) {
 	labels := s.labels(axis)
 	numbers = map[string]float64{}
@@ -189,7 +190,7 @@ func (s *Spec) labels(axis string) []string {
 	return labels
 }
 
-// needsTest names the first part of a sweep that needs held-out records, or returns "".
+// needsTest returns the first part of a sweep that needs held-out records, or "" if no part does.
 func (s *Spec) needsTest() string {
 	for _, p := range s.Plots {
 		for _, metric := range []string{p.X, p.Y} {

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// A Point describes a point of the grid in an [Overview].
+// A Point describes one point of the grid in an [Overview].
 type Point struct {
-	Cases   map[string]string  `json:"cases"`   // label of the point on each axis
+	Cases   map[string]string  `json:"cases"`   // label of the point on each axis of the grid
 	Summary map[string]float64 `json:"summary"` // columns of summary.csv, without empty values
 }
 

@@ -12,17 +12,17 @@ import (
 // posteriorMetrics are the names of the metrics of every run.
 var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
-// testMetrics are the metrics of runs with held-out records. The suffix _gap means the pooled fit
-// without privacy minus the run, on the same records.
+// testMetrics are the metrics of runs with held-out records. A metric that ends in _gap is the
+// value of the pooled fit without privacy minus that of the run, on the same records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
-// traceMetrics are in every row of a trace. testTraceMetrics need held-out records.
+// Every row of a trace has the traceMetrics. The testTraceMetrics need held-out records.
 var (
 	traceMetrics     = []string{"kl", "epsilon"}
 	testTraceMetrics = []string{"accuracy", "log_likelihood"}
 )
 
-// Metrics returns the columns of the results after the axes and the seed.
+// Metrics returns the columns of the results that follow the axes and the seed.
 func (s *Spec) Metrics() []string {
 	if s.Tested {
 		return slices.Concat(posteriorMetrics, testMetrics)
@@ -30,7 +30,7 @@ func (s *Spec) Metrics() []string {
 	return posteriorMetrics
 }
 
-// TraceMetrics returns the columns of the trace after the round.
+// TraceMetrics returns the columns of the trace that follow the round.
 func (s *Spec) TraceMetrics() []string {
 	if s.tracePredictions {
 		return slices.Concat(traceMetrics, testTraceMetrics)
@@ -49,7 +49,7 @@ func measure(p *sim.Play) (map[string]float64, error) {
 	f := p.Federation
 	if f.Protocol.Study().Points() {
 		for _, of := range []string{"kl", "sd_ratio", "noise_aware_sd_ratio"} {
-			delete(values, of) // point estimates have no posterior to compare
+			delete(values, of) // there is no posterior to compare with point estimates
 		}
 	}
 	if f.Protocol.Study().Privacy.Unit == study.None {
@@ -75,8 +75,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Compare the posterior with the reference, as root mean squares over coefficients. apart adds
-	// up the squared errors of the means, in sds of the reference, and ratio and wider the squared
+	// The comparison with the reference uses root mean squares over coefficients. apart adds up the
+	// squared errors of the means, in sds of the reference. ratio and wider add up the squared
 	// ratios of the sds.
 	aware, err := p.NoiseAware()
 	if err != nil {
@@ -105,7 +105,7 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	}, nil
 }
 
-// measureTest adds metrics of the predictions of held-out records, if there are any.
+// measureTest adds metrics that tell how well held-out records are predicted, if there are any.
 func measureTest(values map[string]float64, p *sim.Play) error {
 	found, err := p.Test()
 	if err != nil || found == nil {
@@ -126,7 +126,7 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the actual ε of the given number of rounds against an outsider, or NaN without
+// truth returns the true ε of the given number of rounds against an outsider, or NaN without
 // privacy.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {

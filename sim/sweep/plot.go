@@ -26,7 +26,7 @@ type figure struct {
 	keys    int // number of lines in the legend
 }
 
-// bandFrom is the smallest number of points for which the spread of a series is drawn as a band.
+// bandFrom is the number of points from which the spread of a series is drawn as a band.
 const bandFrom = 20
 
 func (r *Results) plot(p Plot) error {
@@ -67,8 +67,8 @@ func (f *figure) write(path string) error {
 		report.LogX(f.Plot)
 	}
 	f.Legend.ThumbnailWidth = vg.Points(24)
-	// plain is the height in points of a figure whose legend has at most roomy lines, and key that
-	// of each further line.
+	// plain is the height in points of a figure whose legend has at most roomy lines. Each further
+	// line adds key points.
 	const plain, roomy, key = 320, 4, 13
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)
@@ -99,8 +99,8 @@ func (f *figure) key(label string, thumbnail plot.Thumbnailer) {
 	f.keys++
 }
 
-// addSpread draws the range around the middle of a series, if it is not empty: a band for a series
-// with many points on a numeric axis, and otherwise whiskers.
+// addSpread draws the range around the middle of a series, unless the series has none. It draws a
+// band for a series with many points on a numeric axis, and whiskers for any other series.
 func (f *figure) addSpread(s series, colour color.Color) error {
 	if slices.Equal(s.low, s.top) {
 		return nil
@@ -133,8 +133,8 @@ func (f *figure) addSpread(s series, colour color.Color) error {
 	return nil
 }
 
-// addMiddle draws the median or mean of series i. On a numeric axis a line joins the points, and a
-// series with many points has only the line.
+// addMiddle draws the median or mean of series i. On a numeric axis, a line joins the points. If
+// there are many points, only the line is drawn.
 func (f *figure) addMiddle(s series, i int) error {
 	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
 	if err != nil {
@@ -159,17 +159,17 @@ func (f *figure) addMiddle(s series, i int) error {
 	return nil
 }
 
-// glyphs are the shapes of published points, which all have the same colour.
+// glyphs are the shapes that distinguish published points, which all have the same colour.
 var glyphs = []draw.GlyphDrawer{draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}}
 
 // published is the colour of points from publications.
 var published = color.Gray{0x44}
 
-// addPublished draws published points, joined by a thin line if the horizontal axis is ordered.
+// addPublished draws published points. If the horizontal axis is ordered, a thin line joins them.
 func (f *figure) addPublished(p Published, i int, names []string) error {
 	xy := make(plotter.XYs, len(p.X))
 	for k, label := range p.X {
-		x, _ := strconv.ParseFloat(label, 64) // parsed before, when the sweep file was read
+		x, _ := strconv.ParseFloat(label, 64) // this cannot fail, because the label was parsed when the sweep file was read
 		if names != nil {
 			x = float64(slices.Index(names, label))
 		}
@@ -202,7 +202,7 @@ func (r *Results) lines(p Plot) []Line {
 func (f *figure) addLines(lines []Line) error {
 	low, high := f.X.Min, f.X.Max
 	if math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return nil // without points there is no range over which to draw lines
+		return nil // without points, there is no range for the lines to span
 	}
 	for i, l := range lines {
 		line, err := plotter.NewLine(plotter.XYs{{X: low, Y: l.Y}, {X: high, Y: l.Y}})

@@ -91,7 +91,7 @@ func table(t *testing.T, text string) map[string][]string {
 	return columns
 }
 
-// The predictions must be those of a single run, and absent without held-out records.
+// The predictions must equal those of a single run. Without held-out records there must be none.
 func TestPredictions(t *testing.T) {
 	path := writePredicted(t, predicted)
 	spec, err := sweep.Load(path)

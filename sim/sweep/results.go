@@ -20,12 +20,12 @@ const (
 	markFile    = "sweep.json"
 )
 
-// Results is the folder of a sweep, open for more rows: results.csv has a row for every finished
-// run, trace.csv has rows for rounds if the sweep requests a trace, and sweep.json identifies the
-// sweep.
+// Results is an open sweep folder to which rows can be added. results.csv has a row for every
+// finished run. If the sweep asks for a trace, trace.csv has rows for rounds. sweep.json identifies
+// the sweep.
 type Results struct {
 	Folder string
-	Notice string // how an interrupted folder was repaired; empty if nothing was repaired
+	Notice string // how an interrupted folder was repaired; empty if it was intact
 
 	spec    *Spec
 	values  [][]float64 // metrics of each run in the order of [Spec.Metrics]; NaN for an empty field
@@ -34,8 +34,8 @@ type Results struct {
 	points  map[traceKey][]float64 // metrics of the trace, for plots
 }
 
-// formatVersion changes with the layout of the files in a sweep's folder and the meaning of their
-// numbers.
+// formatVersion changes when the files in a sweep folder get a new layout, or when their numbers
+// get a new meaning.
 const formatVersion = 2
 
 // mark is the content of sweep.json, which identifies a sweep.
@@ -47,7 +47,7 @@ type mark struct {
 	Runs    int               `json:"runs"`
 }
 
-// OpenResults creates the folder of a sweep, or resumes a folder of the same sweep and study. It
+// OpenResults creates a sweep folder, or resumes one that belongs to the same sweep and study. It
 // repeats a run whose row is incomplete.
 func OpenResults(folder string, s *Spec) (*Results, error) {
 	r := &Results{Folder: folder, spec: s, points: map[traceKey][]float64{}}
@@ -66,7 +66,7 @@ func OpenResults(folder string, s *Spec) (*Results, error) {
 	return r, nil
 }
 
-// mark creates the folder, or checks that an existing folder belongs to this sweep.
+// mark creates the folder. If the folder exists, mark checks that it belongs to this sweep.
 func (r *Results) mark() error {
 	s := r.spec
 	path := filepath.Join(r.Folder, markFile)
@@ -125,8 +125,8 @@ func (r *Results) header() []string {
 	return append(append(header, "seed"), r.spec.Metrics()...)
 }
 
-// key returns the first fields of every row of a run: its number, the labels of its points, and the
-// seed.
+// key returns the fields with which every row of a run begins: its number, the labels of its
+// points, and the seed.
 func (r *Results) key(index int) []string {
 	key := []string{strconv.Itoa(index + 1)}
 	for _, c := range r.spec.cases(index / r.spec.Seeds) {
@@ -140,9 +140,9 @@ func (r *Results) traceHeader() []string {
 	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
-// open opens a CSV file of the folder for appending, and passes every complete row to read. It
-// removes the rest of the file after a row that read refuses or that is incomplete, and notes this
-// in r.Notice. The header of an existing file must be the given one.
+// open opens a CSV file in the folder for appending, and passes every complete row to read. If it
+// comes to an incomplete row, or to a row that read refuses, it removes the rest of the file and
+// notes this in r.Notice. An existing file must have the given header.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)
@@ -210,8 +210,8 @@ func (r *Results) readResult(line int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// readTrace reads a row of trace.csv. It returns false, to drop the row, if results.csv lacks its
-// run.
+// readTrace reads a row of trace.csv. It returns false if results.csv lacks the run of this row, so
+// that the row is dropped.
 func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	metrics := r.spec.TraceMetrics()
 	keys := len(r.key(0))
@@ -239,7 +239,7 @@ func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// add writes the rows of the next run, those of the trace first, so that every run in results.csv
+// add writes the rows of the next run. It writes the trace first, so that every run in results.csv
 // has a complete trace.
 func (r *Results) add(index int, found row) error {
 	key := r.key(index)
@@ -280,7 +280,7 @@ func (r *Results) flush() error {
 	return err
 }
 
-// writeRow writes a row in a single call, so that an interruption rarely leaves an incomplete one.
+// writeRow writes a row in a single call, so that an interruption rarely leaves half a row.
 func writeRow(file *os.File, fields []string) error {
 	var text strings.Builder
 	w := csv.NewWriter(&text)

@@ -18,8 +18,9 @@ type row struct {
 	trace  []tracePoint
 }
 
-// Run runs the missing runs, writes their results in the order of the grid, and calls done with the
-// number of runs so far. When ctx is done, it returns its error and keeps the finished runs.
+// Run performs the runs that are still missing and writes their results in the order of the grid.
+// It calls done with the number of runs so far. When ctx is done, it returns ctx's error and keeps
+// the finished runs.
 func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func(runs int)) error {
 	first := results.Runs()
 	ctx, cancel := context.WithCancel(ctx)
@@ -40,8 +41,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs start in order, fewer than window places after the oldest unfinished one, so that only
-	// few finished rows wait to be written.
+	// Runs start in order, but always fewer than window places after the oldest unfinished run. So
+	// only few finished rows wait to be written.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0
@@ -88,7 +89,7 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 
 func (s *Spec) seed(index int) uint64 { return uint64(s.First + index%s.Seeds) }
 
-// play performs a run. worker is the number of the goroutine, and determines the device.
+// play performs a run. worker is the number of the goroutine, which determines the device.
 func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	cell, seed := index/s.Seeds, s.seed(index)
 	st, err := s.study(cell, seed)

@@ -12,19 +12,19 @@ import (
 	"fedpvi/sim/report"
 )
 
-// A series is the part of a plot for one point of the axis [Plot.By]: for each x the middle of a
-// metric and the range around it.
+// A series is one point of the axis [Plot.By] in a plot. For each x, it has the middle of a metric
+// and the range around it.
 type series struct {
 	label         string
 	x             []float64
 	low, mid, top []float64
 
-	// aside shifts the x of the series, so that whiskers do not overlap (see the function aside).
+	// aside shifts the x of the series so that whiskers do not overlap (see the function aside).
 	aside func(x float64) float64
 }
 
-// collect returns the series of a plot. names is nil if horizontal positions are numbers. Otherwise
-// a position is an index into names.
+// collect returns the series of a plot. If horizontal positions are numbers, names is nil.
+// Otherwise a position is an index into names.
 func (r *Results) collect(p Plot) (all []series, names []string) {
 	labels := []string{""}
 	if p.By != "" {
@@ -63,9 +63,9 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	return all, names
 }
 
-// spread returns the middle of the values of a metric, and the ends of the range around it: the
-// median and two deciles; with p.Deviation the mean and one standard deviation each way; for a
-// share the mean and its 95 % confidence interval.
+// spread returns the middle of a metric's values and the ends of the range around it: the median
+// and two deciles or, with p.Deviation, the mean and one standard deviation each way. For a share,
+// it returns the mean and its 95 % confidence interval.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	const normal95 = 1.959963984540054
 	var reach float64
@@ -84,7 +84,7 @@ func (p Plot) spread(values []float64) (low, mid, top float64) {
 	return mid - reach, mid, mid + reach
 }
 
-// deviation returns NaN for fewer than two values.
+// deviation returns NaN if there are fewer than two values.
 func deviation(values []float64) float64 {
 	if len(values) < 2 {
 		return nan
@@ -92,8 +92,8 @@ func deviation(values []float64) float64 {
 	return stat.StdDev(values, nil)
 }
 
-// place returns the horizontal position of a cell. x is an axis of the grid, or a metric whose mean
-// over the runs is the position.
+// place returns the horizontal position of a grid cell. x is an axis of the grid, or a metric. The
+// position for a metric is its mean over the runs.
 func (r *Results) place(cell int, x string, numbers map[string]float64, names []string) float64 {
 	switch at := r.label(cell, x); {
 	case names != nil:
@@ -152,10 +152,10 @@ func (s series) at(values []float64) plotter.XYs {
 	return xy
 }
 
-// aside returns a function that shifts the x of series i, so that the whiskers of several series at
-// the same x do not overlap. All shifts together span half of the distance between two names, or an
-// eighth of the smallest distance between two numbers (on a logarithmic axis, between their
-// logarithms).
+// aside returns a function that shifts the x of series i, so that several series at the same x have
+// separate whiskers. All shifts together span half the distance between two names, or an eighth of
+// the smallest distance between two numbers. On a logarithmic axis, this distance is between
+// logarithms.
 func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
 	if nominal {

@@ -17,15 +17,15 @@ import (
 	"fedpvi/sim"
 )
 
-// A Spec is a checked sweep file.
+// A Spec is a sweep file whose content has been checked.
 type Spec struct {
 	Name   string
 	Title  string
 	Study  string // path of the study file
 	Seeds  int    // number of runs of each grid cell
-	First  int    // seed of a cell's first run; the following runs have the next seeds
+	First  int    // seed of the first run of a cell; further runs use the seeds that follow
 	Trace  int    // number of rounds between rows of the trace; 0 for no trace
-	Tested bool   // whether the results have columns for predictions, because some run has held-out records
+	Tested bool   // whether some run has held-out records, so that the results have columns for predictions
 	Axes   []Axis
 	Random []Random
 	Plots  []Plot
@@ -50,13 +50,13 @@ type Axis struct {
 	Cases []Case
 }
 
-// A Case is one point of an axis. It consists of one or more settings.
+// A Case is one point of an axis. It sets one or more keys of the study.
 type Case struct {
 	Label     string
 	Overrides []study.Override
 }
 
-// Random is a setting whose value is drawn uniformly for each seed.
+// Random is a setting that gets a new uniformly distributed value for each seed.
 type Random struct {
 	Key       string
 	Low, High float64
@@ -112,7 +112,7 @@ func Load(path string) (*Spec, error) {
 	return s, nil
 }
 
-// checkCell reads the study of a cell. It sets s.Tested and adds to s.Data.
+// checkCell reads the study of a grid cell, sets s.Tested and adds to s.Data.
 func (s *Spec) checkCell(cell int) error {
 	st, err := s.study(cell, 1)
 	if err != nil {
@@ -202,7 +202,7 @@ func encode(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
 		if v == "" {
-			return "", nil // the value is absent; an override without a value removes the key
+			return "", nil // there is no value, and an override without a value removes the key
 		}
 		return strconv.Quote(v), nil
 	case bool, int64:
@@ -281,7 +281,8 @@ func (s *Spec) readRandom(t *document.Table) {
 // Runs returns the number of runs of the sweep.
 func (s *Spec) Runs() int { return s.cells() * s.Seeds }
 
-// cells returns the number of points of the grid, or maxRuns + 1 if there are more than maxRuns.
+// cells returns the number of points of the grid. If there are more than maxRuns, it returns
+// maxRuns + 1.
 func (s *Spec) cells() int {
 	n := 1
 	for _, a := range s.Axes {
@@ -293,8 +294,8 @@ func (s *Spec) cells() int {
 	return n
 }
 
-// cases returns the settings of a cell, one Case for each axis. The number of the cell counts the
-// points of the grid, with the last axis varying fastest.
+// cases returns the settings of a cell, one Case for each axis. Cells are numbered in the order of
+// the grid's points, in which the last axis varies fastest.
 func (s *Spec) cases(cell int) []Case {
 	cases := make([]Case, len(s.Axes))
 	for i := len(s.Axes) - 1; i >= 0; i-- {
@@ -319,7 +320,7 @@ func (s *Spec) study(cell int, seed uint64) (*study.Study, error) {
 	for _, c := range s.cases(cell) {
 		overrides = append(overrides, c.Overrides...)
 	}
-	// The random values depend only on the seed, so all cells use the same.
+	// The random values depend only on the seed, so that all cells have the same values.
 	for i, r := range s.Random {
 		x := rand.New(rand.NewPCG(seed, uint64(i))).Float64()
 		text, err := encode(r.Low + (r.High-r.Low)*x)

@@ -23,7 +23,7 @@ func mean(values []float64) float64 {
 	return stat.Mean(values, nil)
 }
 
-// A statistic is a number that summarises the runs of a grid cell.
+// A statistic is a number that summarises the runs of one grid cell.
 type statistic struct {
 	name string // name of the column in summary.csv
 	of   func(r *Results, cell int) float64
@@ -54,7 +54,7 @@ var posteriorStatistics = []statistic{
 	over("noise_aware_coverage_se", "noise_aware_coverage", standardError),
 }
 
-// testStatistics are the mean and the standard deviation of every test metric.
+// testStatistics are the mean and the standard deviation of each test metric.
 var testStatistics = func() (all []statistic) {
 	for _, metric := range testMetrics {
 		all = append(all, over(metric+"_mean", metric, mean), over(metric+"_sd", metric, deviation))
@@ -132,8 +132,8 @@ func (r *Results) shown() []shown {
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
 }
 
-// shownByPlots returns columns for the coverages (with standard errors), errors of means and ratios
-// of sds (with standard deviations) in the plots of the sweep.
+// shownByPlots returns columns for the metrics in the sweep's plots: coverages with standard
+// errors, and errors of means and ratios of sds with standard deviations.
 func (r *Results) shownByPlots() (columns []shown) {
 	for _, c := range []struct{ metric, head, mean, uncertainty string }{
 		{"coverage", "coverage", "coverage", "coverage_se"},

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Whiskers at one x must be apart, in the order of the series, and nearest to their own x.
+// Whiskers at the same x must not touch, must keep the order of the series, and must be closer to
+// their own x than to any other.
 func TestAside(t *testing.T) {
 	all := []series{{x: []float64{1, 5, 10}}, {x: []float64{1, 5, 10}}, {x: []float64{5, 10}}}
 	for _, c := range []struct{ nominal, log bool }{{false, false}, {false, true}, {true, false}} {

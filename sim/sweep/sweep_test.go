@@ -180,16 +180,17 @@ func TestWorkersChangeNothing(t *testing.T) {
 	if got := strings.Join(rows[0], " "); !strings.HasPrefix(got, "run clip factors seed kl ") {
 		t.Errorf("header %q", got)
 	}
-	// In the order of runs, the seed varies fastest, then the last axis, then the axis before it.
+	// The runs are ordered so that the seed varies fastest, then the last axis, then the axis
+	// before it.
 	if got := strings.Join(rows[4][:4], "|"); got != "4|1|published|1" {
 		t.Errorf("the fourth run is %q", got)
 	}
-	if trace := readRows(t, one["trace.csv"]); len(trace) != 1+12*4 { // trace rows for the rounds 1, 2, 4 and 6
+	if trace := readRows(t, one["trace.csv"]); len(trace) != 1+12*4 { // there are trace rows for the rounds 1, 2, 4 and 6
 		t.Errorf("trace.csv has %d rows; want a header and 48", len(trace))
 	}
 }
 
-// Runs with the same seed must have the same results with any first_seed.
+// A run depends on its seed, but not on first_seed.
 func TestFirstSeed(t *testing.T) {
 	slow(t)
 	rows := func(text string) [][]string {
@@ -205,12 +206,13 @@ func TestFirstSeed(t *testing.T) {
 	}
 }
 
-// A sweep that was stopped, even in the middle of a row, must end with the files of a whole sweep.
+// After a sweep has been stopped, even in the middle of a row, resuming it must give the same files
+// as a sweep that was not interrupted.
 func TestResume(t *testing.T) {
 	spec := load(t, small)
 	want := complete(t, filepath.Join(t.TempDir(), "whole"), spec, 1)
-	// With one worker the sweep stops at once. With two workers, the other worker may start more
-	// runs first, but not all the remaining ones.
+	// With one worker, the sweep stops at once. With two, the other worker may start a few more
+	// runs, but not all of them.
 	for _, c := range []struct{ stop, workers int }{{0, 2}, {1, 2}, {7, 1}, {11, 1}} {
 		if testing.Short() && c.workers == 1 {
 			continue // these cases have one thread, and are slow under the race detector
@@ -230,7 +232,7 @@ func TestResume(t *testing.T) {
 			t.Fatalf("stopped after %d runs: %v", c.stop, err)
 		}
 		results.Close()
-		// A process that is killed during a write leaves torn last rows like these.
+		// A process that is killed during a write can leave incomplete last rows like these.
 		for name, rest := range map[string]string{"results.csv": "8,1,pub", "trace.csv": "12,5.5,published,3,2,0.1,2\n12,5.5"} {
 			file, err := os.OpenFile(filepath.Join(folder, name), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
@@ -351,8 +353,8 @@ y = "epsilon"
 	}
 }
 
-// standIns creates empty files in place of public data sets, because checking a sweep only computes
-// their hashes.
+// standIns creates empty files in place of public data sets, because checking a sweep only hashes
+// them.
 func standIns(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
@@ -387,8 +389,8 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// BenchmarkFigure48 runs the whole sweep of figure 4.8 on two cores: 500 runs of 100 rounds with 20
-// clients.
+// BenchmarkFigure48 runs the complete sweep of figure 4.8 on two cores: 500 runs of 100 rounds with
+// 20 clients.
 func BenchmarkFigure48(b *testing.B) {
 	spec, err := sweep.Load(filepath.Join("..", "..", "experiments", "linear", "fig-4-8.toml"))
 	if err != nil {

@@ -12,39 +12,38 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Cell is a combination of properties of a study and its records, which is simulated several
-// times.
+// A Cell is a combination of properties of a study and its records. It is simulated several times.
 type Cell struct {
 	Number int    `json:"number"` // from 1
 	Set    string `json:"set"`    // name of a public data set or a kind of records; empty in a design
 
 	Family       string `json:"family"`
 	Records      int    `json:"records"`      // number of records of all clients together
-	Coefficients int    `json:"coefficients"` // number of coefficients of one predictor, including the intercept
+	Coefficients int    `json:"coefficients"` // number of coefficients in one predictor, including the intercept
 	Clients      int    `json:"clients"`
 	Split        string `json:"split"`
-	// ε of a client's releases, with δ = 1e-5, or 1e-6 for 200,000 records; 0 for almost no noise
+	// ε of a client's releases; 0 for almost no noise. δ is 1e-5, or 1e-6 for 200,000 records
 	Epsilon float64    `json:"epsilon"`
 	Unit    study.Unit `json:"unit"`
 	Columns string     `json:"columns"`
 	Bounds  string     `json:"bounds"`
 	Scale   string     `json:"scale"`
 
-	Groups int `json:"groups,omitempty"` // number of groups with separate effects; 0 for none
-	// "intercepts" if only the intercept differs between groups; "slopes" if the slope of the first
-	// column differs too
+	Groups int `json:"groups,omitempty"` // number of groups that have their own effects; 0 for none
+	// "intercepts" if groups differ only in the intercept; "slopes" if they also differ in the
+	// slope of the first column
 	Varies string `json:"varies,omitempty"`
-	// "prior" if the sd of the group effects is drawn from the prior; "none" if all effects are 0
+	// "prior" if the sd of the group effects is drawn from its prior; "none" if all effects are 0
 	Spread string `json:"spread,omitempty"`
 }
 
-// A factor is a property of a cell with its possible levels, as in the design of experiments.
+// A factor is a property of a cell with its possible levels, as in experimental design.
 type factor struct {
 	name   string
 	levels []string
 }
 
-// factors are the properties that the covering design of models without groups combines.
+// factors are the properties that the covering design combines for models without groups.
 var factors = []factor{
 	{"family", []string{"linear", "linear-learned", "robust", "logistic", "probit", "softmax", "poisson", "poisson-overdispersed", "negative-binomial", "negative-binomial-poisson"}},
 	{"records", []string{"400", "2000", "20000", "200000"}},
@@ -58,9 +57,9 @@ var factors = []factor{
 	{"scale", []string{"scaled", "raw"}},
 }
 
-// groupFactors are the properties in the covering design of models with groups. A record is in
-// group k, from 1, with probability proportional to 1/k. With the split "groups", all records of a
-// group are at one client.
+// groupFactors are the properties that the covering design combines for models with groups. The
+// probability of group k, from 1, is proportional to 1/k. With the split "groups", each group has
+// all its records at one client.
 var groupFactors = []factor{
 	{"family", []string{"linear", "linear-learned", "logistic", "poisson", "negative-binomial"}},
 	{"records", []string{"400", "2000", "20000"}},
@@ -80,15 +79,15 @@ var groupFactors = []factor{
 // Names returns the names of a cell's properties.
 func Names() []string {
 	names := []string{"set"}
-	for _, f := range groupFactors { // groupFactors include all properties of cells without groups
+	for _, f := range groupFactors { // groupFactors include all properties that cells without groups have
 		names = append(names, f.name)
 	}
 	return names
 }
 
-// Level returns the level of a property. A cell with a set has levels only for set, epsilon, unit
-// and, if its records are made up, records. A cell without groups has none for the properties of
-// groups.
+// Level returns the level of a property. A cell with a set only has levels for set, epsilon, unit
+// and, if its records are made up, records. A cell without groups has no levels for the properties
+// of groups.
 func (c *Cell) Level(name string) string {
 	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) && (name != "records" || c.Records == 0) {
 		return ""
@@ -150,10 +149,10 @@ func (c *Cell) String() string {
 	return strings.Join(levels, " ")
 }
 
-// A row is a combination of levels, one index for every factor.
+// A row is a combination of levels. It has the index of one level for each factor.
 type row []int
 
-// cell returns the cell with the levels of a row.
+// cell returns the cell that has the levels of a row.
 func (r row) cell(factors []factor) Cell {
 	at := func(name string) string {
 		i := slices.IndexFunc(factors, func(f factor) bool { return f.name == name })
@@ -174,16 +173,16 @@ func (r row) cell(factors []factor) Cell {
 	}
 }
 
-// Limits to exclude cells that are not valid studies or take too long to simulate.
+// These limits exclude cells that are not valid studies or take too long to simulate.
 const (
-	// maximum of records × (coefficients of all predictors)², to which the time of a pooled fit is
-	// proportional
+	// maximum of records × (coefficients of all predictors)²; the time for a pooled fit is
+	// proportional to this product
 	mostWork  = 2.5e9
-	leastMany = 10 // minimum number of clients in a study whose privacy unit is the client
-	// maximum number of coefficients if the privacy unit is the client: the time grows with its
-	// sixth power
+	leastMany = 10 // minimum number of clients if the privacy unit is the client
+	// maximum number of coefficients if the privacy unit is the client, because the time grows with
+	// their sixth power
 	mostOfClient = 10
-	mostEffects  = 60 // maximum number of effects of groups, of all kinds
+	mostEffects  = 60 // maximum number of group effects of all kinds
 )
 
 func (c *Cell) possible() bool {
@@ -205,17 +204,17 @@ func (c *Cell) possible() bool {
 	return float64(c.Records)*float64(d)*float64(d) <= mostWork
 }
 
-// The number of cells of the designs without groups (size) and with groups (groupSize).
+// The designs have size cells without groups and groupSize cells with groups.
 const size, groupSize = 400, 60
 
-// nothing is a cell with groups that have no effect on the outcome.
+// nothing is a cell whose groups have no effect on the outcome.
 var nothing = Cell{
 	Family: "logistic", Records: 6400, Coefficients: 9, Clients: 5, Split: "balanced", Epsilon: 1, Unit: study.Record,
 	Columns: "independent", Bounds: "tight", Scale: "scaled", Groups: 20, Varies: "intercepts", Spread: "none",
 }
 
-// named returns the cells that have a name. They resemble the first studies for which the defaults
-// of version 1 of the study language failed.
+// named returns the cells that have a name. They resemble the studies in which the defaults of
+// version 1 of the study language first failed.
 func named() (cells []Cell) {
 	for _, one := range []struct {
 		Cell
@@ -255,9 +254,9 @@ var bank = sync.OnceValue(func() []Cell {
 	return cells
 })
 
-// design chooses few cells that contain every pair of levels that can occur. From some random valid
-// cells it takes the one with the most new pairs, and among equals the one with the most new
-// triples.
+// design chooses a small set of cells in which every possible pair of levels occurs. In each step
+// it draws random valid cells and takes the one with the most new pairs. Between cells with equally
+// many, the number of new triples decides.
 func design(factors []factor, size int) []Cell {
 	var rows []row
 	open := map[string]bool{} // possible pairs of levels that no chosen cell has yet
@@ -267,7 +266,7 @@ func design(factors []factor, size int) []Cell {
 	})
 	r := rand.New(rand.NewPCG(1, 1))
 	r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-	seen := map[string]bool{} // triples of levels that occur in a chosen cell
+	seen := map[string]bool{} // triples of levels that occur in the chosen cells
 	var cells []Cell
 	for next := 0; len(cells) < size; {
 		best, pairs, triples := row(nil), -1, -1
@@ -291,12 +290,11 @@ func design(factors []factor, size int) []Cell {
 	return cells
 }
 
-// candidates is the number of random cells from which design chooses the next one. It looks at more
-// if none of these has a new pair.
+// candidates is the number of random cells from which design chooses the next cell. It draws more
+// if none of them has a new pair.
 const candidates = 100
 
-// each calls do with every combination of levels that is a possible cell and begins with those in
-// r.
+// each calls do with every combination of levels that begins with r and is a possible cell.
 func each(factors []factor, r row, do func(row)) {
 	if len(r) == len(factors) {
 		if c := r.cell(factors); c.possible() {
@@ -309,8 +307,8 @@ func each(factors []factor, r row, do func(row)) {
 	}
 }
 
-// combinations calls do for every choice of n of the factors. key identifies the choice and its
-// levels in r.
+// combinations calls do for every choice of n factors. key identifies the factors and their levels
+// in r.
 func (r row) combinations(n int, do func(key string)) {
 	key := make([]byte, 0, 2*n)
 	var from func(first, n int)
@@ -335,9 +333,9 @@ func count(is bool) int {
 	return 0
 }
 
-// Select returns the cells that meet a selection: a list of numbers, ranges ("1-40") and conditions
-// ("records<=20000", "set!=") separated by commas. A cell must meet all conditions and, if the list
-// has numbers, be among them.
+// Select returns the cells that match a selection: a list of numbers, ranges ("1-40") and
+// conditions ("records<=20000", "set!="), separated by commas. A cell must meet all conditions. If
+// the list has numbers, it must also be one of them.
 func Select(cells []Cell, selection string) ([]Cell, error) {
 	var ranges [][2]int
 	var conditions []func(*Cell) bool
@@ -378,7 +376,8 @@ func Select(cells []Cell, selection string) ([]Cell, error) {
 	return chosen, nil
 }
 
-// parseCondition returns a condition on a property, or nil if the text is not one.
+// parseCondition returns the condition on a property that the text states, or nil if it states
+// none.
 func parseCondition(text string) (func(*Cell) bool, error) {
 	for _, op := range []string{"<=", ">=", "!=", "="} {
 		name, level, found := strings.Cut(text, op)

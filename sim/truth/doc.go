@@ -4,13 +4,14 @@
 // pooled records, and with the posterior after an ideal release.
 //
 // The bank is a covering design over families, sizes, splits, budgets, privacy units, columns,
-// bounds and units ([Cells]). It contains every pair of levels that can occur together. The number
-// of a cell determines everything in it. The true parameters are drawn from the prior.
+// bounds and units ([Cells]): if two levels of these properties can occur together, some cell has
+// both. The number of a cell determines everything in it. The true parameters are drawn from the
+// prior.
 //
-// Seeds below [Reporting] are for choosing constants of a method. All others are for reporting
-// measurements.
+// The constants of a method are chosen with seeds below [Reporting]. Measurements are reported with
+// all other seeds.
 package truth
 
-// Reporting is the first seed for reporting results. Constants of a method must not be chosen with
-// the seeds from Reporting on, because the results would then be biased.
+// Reporting is the first seed for reported results. If constants of a method were chosen with seeds
+// from Reporting on, the results would be biased.
 const Reporting = 10_000

@@ -19,14 +19,14 @@ import (
 	"fedpvi/sim/report"
 )
 
-// gridClips and gridSteps are the clips and step sizes of private gradient steps in the grid, as
+// gridClips and gridSteps are the grid's clips and step sizes for private gradient steps, as
 // multiples of the defaults.
 var gridClips, gridSteps = []float64{.25, .5, 1, 2}, []float64{.5, 1, 2}
 
-// gridRounds is the number of rounds of private gradient steps, which has no default.
+// gridRounds is the number of rounds with private gradient steps. It has no default.
 const gridRounds = "10"
 
-// A Score measures the predictions of held-out records.
+// A Score measures how well held-out records are predicted.
 type Score struct {
 	Log      float64  `json:"log"`                // mean log predictive density
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of correctly predicted outcomes; nil if the outcome is a number
@@ -51,7 +51,8 @@ func newScore(m *study.Model, all []fit.Prediction) (s Score) {
 	return s
 }
 
-// playGrid appends the scores of private gradient steps with every setting of the grid.
+// playGrid tries private gradient steps with every setting of the grid, and appends the scores to
+// r.
 func (c *Cell) playGrid(ctx context.Context, r *Replication) error {
 	steps := []study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "inference.intervals", Value: `"none"`}, {Key: "inference.rounds", Value: gridRounds}}
 	rule, err := c.federation(r.Seed, steps)
@@ -84,8 +85,8 @@ type federation struct {
 	*world
 }
 
-// federation returns a federation that is ready to run the study of the cell. overrides change
-// settings of the study. seed determines the records and the noise.
+// federation returns a federation that is ready to run the cell's study. overrides change settings
+// of the study. seed determines the records and the noise.
 func (c *Cell) federation(seed uint64, overrides []study.Override) (*federation, error) {
 	w, err := c.world(seed, overrides...)
 	if err != nil {
@@ -115,19 +116,19 @@ func (f *federation) score(ctx context.Context) (s Score) {
 	return s
 }
 
-// A loss tells how much worse the default settings of a cell predict than the best settings of the
-// grid.
+// A loss tells how much worse a cell's default settings predict than the best settings in the grid.
 type loss struct {
 	Cell
-	log, accuracy         float64 // of the default method; accuracy is NaN if the outcome is a number
-	rule, best            float64 // mean log densities of private gradient steps with their default setting (the rule) and the best
-	ruleRight, mostRight  float64 // accuracies of the rule and of the most accurate setting
+	log, accuracy         float64 // scores of the default method; accuracy is NaN if the outcome is a number
+	rule, best            float64 // mean log density of private gradient steps, with their default setting (rule) and with the best setting
+	ruleRight, mostRight  float64 // accuracy with the default setting and with the most accurate one
 	clip, size            float64 // clip and step size with the best log density, as multiples of the defaults
-	replications, settled int     // number of replications, and number of settings that failed in no replication
+	replications, settled int     // number of replications, and number of settings that never failed
 }
 
-// lossOf averages the scores of one cell over its replications, without settings that failed in
-// any. ok is false if a replication has no grid, or if the default or every setting failed.
+// lossOf averages the scores of one cell over its replications. It leaves out settings that failed
+// at least once. ok is false if a replication has no grid, or if the default or every setting
+// failed.
 func lossOf(outcomes []Outcome) (l loss, ok bool) {
 	l = loss{Cell: outcomes[0].Cell, best: math.Inf(-1), rule: math.NaN(), ruleRight: math.NaN(), mostRight: math.Inf(-1)}
 	var replications []*Replication
@@ -177,8 +178,8 @@ func (s Score) right() float64 {
 	return *s.Accuracy
 }
 
-// WriteGrid writes how much the defaults, and the rule for private gradient steps, lose against the
-// best setting of the grid.
+// WriteGrid writes how much worse the defaults are than the best setting in the grid, for the
+// default method and for private gradient steps.
 func WriteGrid(w io.Writer, outcomes []Outcome) error {
 	rows := [][]string{{"cell", "levels", "log score", "rule", "best", "clip", "step size", "loss", "of the rule", "accuracy lost", "by the rule"}}
 	var losses []loss
@@ -216,7 +217,7 @@ func (l *loss) row() []string {
 	}
 }
 
-// log formats a log score or the difference of two log scores.
+// log formats a log score, or a difference between two log scores.
 func log(x float64) string {
 	if math.Abs(x) >= 1000 { // the steps diverged
 		return dashed("%.0e", x)

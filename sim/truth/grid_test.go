@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// One of twelve settings multiplies the default clip and step size by 1. Its scores must be those
-// of the study that sets neither.
+// One of the twelve settings multiplies the default clip and step size by 1. It must have the same
+// scores as a study that sets neither.
 func TestGrid(t *testing.T) {
 	cell := find(t, "family=logistic,records=400,coefficients=3,unit=record,clients<=10")
 	out := filepath.Join(t.TempDir(), "grid")
@@ -44,7 +44,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// A file that has outcomes without the grid must not get outcomes with it.
+// If a file has outcomes without the grid, outcomes with the grid must not be added to it.
 func TestGridNeedsItsOwnFile(t *testing.T) {
 	cell := find(t, "family=linear,records=400,coefficients=3,unit=record,clients<=10")
 	o := Options{Cells: []Cell{*cell}, Replications: 1, Seed: 1, Out: filepath.Join(t.TempDir(), "plain"), Clock: noClock}
@@ -57,7 +57,7 @@ func TestGridNeedsItsOwnFile(t *testing.T) {
 	}
 }
 
-// The best setting is the best on average, and a setting that failed once does not count.
+// The best setting is the one with the best average. A setting that failed once does not count.
 func TestLossOf(t *testing.T) {
 	scores := func(first, rule, last float64) (grid []Score) {
 		for range 12 {

@@ -10,7 +10,8 @@ import (
 	"fedpvi/pvi/hierarchy"
 )
 
-// clips are the quantiles of norms from which the clip of the ideal release is chosen.
+// clips are the quantiles that the ideal release tries: its clip is one of these quantiles of the
+// norms.
 var clips = []float64{.5, .7, .85, .95, .99, 1}
 
 // ideal returns the posterior variances after one ideal release, which needs knowledge of the
@@ -61,7 +62,7 @@ func (f *pooled) ideal(noise float64) ([]float64, error) {
 	return best(clip, weights, func(k int) ([]float64, error) { return f.afterRelease(&lower, noise*clip[k], bias[k]) })
 }
 
-// clipsOf returns the quantiles of norms that are tried as clips.
+// clipsOf returns the quantiles of norms that are candidates for the clip.
 func clipsOf(norms []float64) (clip []float64) {
 	sorted := slices.Sorted(slices.Values(norms))
 	for _, q := range clips {
@@ -70,8 +71,8 @@ func clipsOf(norms []float64) (clip []float64) {
 	return clip
 }
 
-// best returns the variances with the smallest weighted sum after a release with one of the clips.
-// after returns the variances for clip number k.
+// best returns the variances whose weighted sum is smallest, over releases with each of the clips.
+// after returns the variances with clip number k.
 func best(clip, weights []float64, after func(k int) ([]float64, error)) (best []float64, err error) {
 	least := math.Inf(1)
 	for k := range clip {
@@ -90,8 +91,8 @@ func best(clip, weights []float64, after func(k int) ([]float64, error)) (best [
 	return best, nil
 }
 
-// eachContribution calls do with L⁻¹·score for each record, where L = lower and score is the
-// gradient of its log likelihood at the mode.
+// eachContribution calls do with L⁻¹·score for each record. L is lower, and score is the gradient
+// of the record's log likelihood at the mode.
 func (f *pooled) eachContribution(lower *mat.TriDense, do func(s []float64)) error {
 	for _, c := range f.clients {
 		err := c.EachGradient(f.mode, func(score []float64) error {
@@ -110,8 +111,8 @@ func (f *pooled) eachContribution(lower *mat.TriDense, do func(s []float64)) err
 }
 
 // afterRelease returns the posterior variances after a release of the sum of the vectors L⁻¹·score,
-// where L = lower is the Cholesky root of the pooled precision. Each element has noise of the given
-// sd. bias is the part of the sum that clipping has removed.
+// where L = lower is the Cholesky root of the pooled precision. The noise of each element has the
+// given sd. bias is the part of the sum that is lost by clipping.
 func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) ([]float64, error) {
 	d := len(bias)
 	var covariance, unit mat.Dense // R
@@ -137,7 +138,7 @@ func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) (
 	return diagonalOfInverse(precision)
 }
 
-// unlessPoor returns err, or nil if err only warns that a matrix is ill-conditioned.
+// unlessPoor returns nil if err only warns that a matrix is ill-conditioned, and otherwise err.
 func unlessPoor(err error) error {
 	if poor := mat.Condition(0); errors.As(err, &poor) && !math.IsInf(float64(poor), 1) {
 		return nil
@@ -171,7 +172,7 @@ func diagonalOfInverse(precision *mat.SymDense) ([]float64, error) {
 }
 
 // averaged returns the posterior variances of a model with groups, averaged over the posterior of
-// the spreads. seen is the information that a release contains.
+// the spreads. seen is the information in a release.
 func (f *pooled) averaged(seen *mat.Dense) ([]float64, error) {
 	d := len(f.groups.Mean)
 	l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}

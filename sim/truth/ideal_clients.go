@@ -74,13 +74,13 @@ type contributor struct {
 	score       *mat.VecDense
 	information *mat.SymDense
 	white       *mat.VecDense // the score in units of the precision
-	// root mean square norm of score, in units of the precision, at a draw from the posterior
-	// without noise
+	// root mean square norm of score at a draw from the posterior without noise, in units of the
+	// precision
 	norm float64
 }
 
-// marginal returns the score and the information of each client at the pooled mode. If between is
-// not nil, the client's own effect, with these variances, is integrated out.
+// marginal returns each client's score and information at the pooled mode. If between is not nil,
+// it has the variances of the client's own effect, which is integrated out.
 func (f *pooled) marginal(between []float64) ([]*contributor, error) {
 	d := len(f.mode)
 	var all []*contributor
@@ -122,8 +122,8 @@ func (c *contributor) measure(lower *mat.TriDense) error {
 	return err
 }
 
-// afterClips returns the posterior variances after a release with the given clip and noise sd, both
-// in units of the precision whose Cholesky root is lower.
+// afterClips returns the posterior variances after a release. clip and the noise sd are in units of
+// the precision, whose Cholesky root is lower.
 func afterClips(all []*contributor, clip, sd float64, prior *mat.SymDense, lower *mat.TriDense) ([]float64, error) {
 	d := prior.SymmetricDim()
 	h, variance, bias := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil), mat.NewVecDense(d, nil)

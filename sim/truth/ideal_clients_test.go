@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Without noise, a client with information Λ and an effect with covariance Σ must add (Λ⁻¹ + Σ)⁻¹
-// to the precision. With very large noise, the ideal must be the prior.
+// Without noise, a client whose information is Λ and whose effect has covariance Σ must add (Λ⁻¹ +
+// Σ)⁻¹ to the precision. With a lot of noise, the ideal must be the prior.
 func TestIdealOfClients(t *testing.T) {
 	m, clients, _ := regressions(t, find(t, "family=logistic,unit=client,records=2000,coefficients=3,split=balanced"), 1)
 	f := pooledOf(t, m, clients)
@@ -56,8 +56,9 @@ func TestIdealOfClients(t *testing.T) {
 	}
 }
 
-// There are two coordinates, the clip is 1, and the norm of the score is 2. The slope ρ of the clip
-// is 1/4 (see [pooled.idealOfClients]), which multiplies the variance from the noise by 16.
+// The client has two coordinates, the clip is 1, and the norm of the score is 2. So the slope ρ of
+// the clip is 1/4 (see [pooled.idealOfClients]), and the variance from the noise is multiplied by
+// 16.
 func TestIdealOfClippedClient(t *testing.T) {
 	const h, sd, clip = 50, 3, 1
 	unit := math.Sqrt(h)

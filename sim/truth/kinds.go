@@ -15,44 +15,47 @@ import (
 	"fedpvi/sim"
 )
 
-// A kind is a kind of records that users have, with a study as they write it: public bounds, and no
-// priors. Effects do not follow the default priors, and the outcomes of some kinds do not follow
-// the fitted model. So these cells test the default priors too, unlike the cells of the designs.
+// A kind is a kind of records that real users have, with a study as they would write it: public
+// bounds, and no priors. The effects do not follow the default priors and, for some kinds, the
+// outcomes do not follow the fitted model. So these cells test the default priors too, unlike the
+// cells in the designs.
 type kind struct {
 	name       string
 	model      string // keys of [model] without the outcome and the terms
 	outcome    string // keys of the outcome's column
 	regressors []regressor
 	intercept  float64
-	draw       func(r *rand.Rand, eta float64, row []float64) float64 // draws an outcome; row has the regressors
+	draw       func(r *rand.Rand, eta float64, row []float64) float64 // draws an outcome; row has the values of the regressors
 
-	terms   string                      // terms of the model if they are not the regressors
-	further func(row []float64) float64 // part of η beside the effects of the regressors; may be nil
+	terms   string                      // terms of the model, if they are not simply the regressors
+	further func(row []float64) float64 // what η has in addition to the effects of the regressors; may be nil
 
-	// If smallest is not 0, clients have different numbers of records ([ranked]), and smallest is
-	// that of the last.
+	// If smallest is not 0, clients have different numbers of records ([ranked]). The last client
+	// has smallest records.
 	smallest int
-	clients  int // number of clients if it is not that of the cell
+	clients  int // number of clients, if the cell's number does not apply
 
-	// If groups is not empty, it has groups of the model. The study then has a column "site" after
-	// the regressors, whose level is the client, and site is the part of η that depends on the client.
+	// If groups is not empty, it declares groups in the model. The study then has a column "site"
+	// after the regressors. The level of this column is the client, and site is the part of η that
+	// depends on the client.
 	groups string
 	site   func(client float64, row []float64) float64
 }
 
-// simple returns a kind whose terms are its regressors, and whose clients are of one size.
+// simple returns a kind whose terms are its regressors, and whose clients have equally many
+// records.
 func simple(name, model, outcome string, regressors []regressor, intercept float64, draw func(*rand.Rand, float64, []float64) float64) kind {
 	return kind{name: name, model: model, outcome: outcome, regressors: regressors, intercept: intercept, draw: draw}
 }
 
-// A regressor is a column with the effect of one unit of it, or of its second level.
+// A regressor is a column together with its effect: that of one unit, or of the second level.
 type regressor struct {
 	column string // keys of the column
 	draw   func(r *rand.Rand) float64
 	effect float64
 }
 
-// kindCells has the cells of every kind, without its name.
+// kindCells has the cells of every kind. The name of the kind is still missing in them.
 var kindCells = []Cell{
 	{Records: 800, Clients: 5, Epsilon: .5, Unit: study.Record},
 	{Records: 800, Clients: 5, Epsilon: 2, Unit: study.Record},
@@ -62,13 +65,12 @@ var kindCells = []Cell{
 	{Records: 6000, Clients: 50, Epsilon: 8, Unit: study.Client},
 }
 
-// within returns a regressor with values in [low, high]; values beyond the bounds count as the
-// nearest bound.
+// within returns a regressor with values in [low, high]. Draws outside count as the nearest bound.
 func within(low, high float64, draw func(*rand.Rand) float64, effect float64) regressor {
 	return regressor{fmt.Sprintf("type = \"numeric\"\nbounds = [%v, %v]", low, high), func(r *rand.Rand) float64 { return min(max(draw(r), low), high) }, effect}
 }
 
-// normals returns regressors that are normal within four sds, with the given effects.
+// normals returns one normal regressor for each effect, limited to four sds.
 func normals(effects ...float64) (all []regressor) {
 	for _, e := range effects {
 		all = append(all, within(-4, 4, normally(0, 1), e))
@@ -80,7 +82,7 @@ func normally(mean, sd float64) func(*rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return mean + sd*r.NormFloat64() }
 }
 
-// logNormally draws a number whose logarithm has the given mean and sd.
+// logNormally returns a function that draws a number whose logarithm has the given mean and sd.
 func logNormally(mean, sd float64) func(*rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return math.Exp(mean + sd*r.NormFloat64()) }
 }
@@ -90,7 +92,7 @@ func binary(p, effect float64) regressor {
 	return regressor{yesNo, func(r *rand.Rand) float64 { return float64(count(r.Float64() < p)) }, effect}
 }
 
-// mostlyZero returns a regressor that is 0 in nine of ten records.
+// mostlyZero returns a regressor that is 0 in nine out of ten records.
 func mostlyZero(effect float64) regressor {
 	return within(0, 30, func(r *rand.Rand) float64 { return 3 * r.ExpFloat64() * float64(count(r.Float64() < .1)) }, effect)
 }
@@ -103,15 +105,16 @@ func poissonOutcome(r *rand.Rand, eta float64, _ []float64) float64 {
 	return distuv.Poisson{Lambda: math.Exp(eta), Src: r}.Rand()
 }
 
-// negativeBinomialOutcome draws a count with the given size: the inverse of the variance of the
-// rate relative to its squared mean.
+// negativeBinomialOutcome returns a function that draws a count. size is the inverse of the
+// variance of the rate, relative to the rate's squared mean.
 func negativeBinomialOutcome(size float64) func(*rand.Rand, float64, []float64) float64 {
 	return func(r *rand.Rand, eta float64, row []float64) float64 {
 		return poissonOutcome(r, eta+math.Log(distuv.Gamma{Alpha: size, Beta: size, Src: r}.Rand()), row)
 	}
 }
 
-// studentOutcome draws an outcome whose deviation from η has a Student t distribution.
+// studentOutcome returns a function that draws an outcome. Its deviation from η has a Student t
+// distribution.
 func studentOutcome(scale, freedom float64) func(*rand.Rand, float64, []float64) float64 {
 	return func(r *rand.Rand, eta float64, _ []float64) float64 {
 		return distuv.StudentsT{Mu: eta, Sigma: scale, Nu: freedom, Src: r}.Rand()
@@ -125,14 +128,15 @@ const (
 	pressure      = "type = \"numeric\"\nbounds = [60, 220]"
 )
 
-// patients are age, sex and the number of chronic illnesses, with effects on log rates.
+// patients are the regressors age, sex and number of chronic illnesses, with effects on log rates.
 var patients = []regressor{
 	within(18, 100, func(r *rand.Rand) float64 { return 20 + 70*r.Float64() }, .02),
 	binary(.5, .3),
 	within(0, 15, func(r *rand.Rand) float64 { return distuv.Poisson{Lambda: 1.5, Src: r}.Rand() }, .25),
 }
 
-// people are age, sex, the number of chronic illnesses and the body-mass index, without effects.
+// people returns the regressors age, sex, number of chronic illnesses and body-mass index, with the
+// given effects.
 func people(age, sex, illness, bmi float64) []regressor {
 	return []regressor{
 		within(18, 100, func(r *rand.Rand) float64 { return distuv.Gamma{Alpha: 8, Beta: 1 / 6.5, Src: r}.Rand() }, age),
@@ -149,8 +153,8 @@ func probitOutcome(r *rand.Rand, eta float64, _ []float64) float64 {
 	return float64(count(r.NormFloat64() < eta))
 }
 
-// rareClass draws one of three classes. η is the log odds of the second class against the first, and
-// the third class has some 2 % of the records.
+// rareClass draws one of three classes. η is the log odds of the second class against the first.
+// About 2 % of the records are in the third class.
 func rareClass(r *rand.Rand, eta float64, row []float64) float64 {
 	second, third := math.Exp(eta), math.Exp(-5.7+.03*row[0]-.4*row[1]+.4*row[2])
 	switch u := r.Float64() * (1 + second + third); {
@@ -165,7 +169,8 @@ func rareClass(r *rand.Rand, eta float64, row []float64) float64 {
 // codes is the number of levels of the column of [ranks].
 const codes = 20
 
-// ranks is a categorical regressor whose level k, from 1, has a probability proportional to 1/k.
+// ranks returns a categorical regressor. The probability of level k, from 1, is proportional to
+// 1/k.
 func ranks() regressor {
 	var levels []string
 	var shares []float64
@@ -178,10 +183,11 @@ func ranks() regressor {
 	}
 }
 
-// ofLevel returns the effect of a level of [ranks]: numbers without an order, 0 for the first.
+// ofLevel returns the effect of a level of [ranks]. The effects are in no particular order, and the
+// first is 0.
 func ofLevel(k float64) float64 { return 1.2 * math.Sin(1.7*k) }
 
-// ofSite returns the effect of a client: numbers without an order.
+// ofSite returns the effect of a client. The effects are in no particular order.
 func ofSite(k float64) float64 { return .8 * math.Cos(2.3*k) }
 
 var kinds = []kind{
@@ -236,8 +242,8 @@ var kinds = []kind{
 	},
 }
 
-// ofKinds returns the cells of all kinds. A kind with many columns or with clients of different
-// sizes has none in which clients are protected.
+// ofKinds returns the cells of all kinds. If a kind has many columns, or clients of different
+// sizes, no cell of it protects whole clients.
 func ofKinds() (cells []Cell) {
 	for _, k := range kinds {
 		for _, c := range kindCells {
@@ -254,7 +260,7 @@ func ofKinds() (cells []Cell) {
 	return cells
 }
 
-// kind returns the kind with the name c.Set, if there is one.
+// kind returns the kind whose name is c.Set, if there is one.
 func (c *Cell) kind() (k kind, ok bool) {
 	for _, k := range kinds {
 		if k.name == c.Set {
@@ -264,7 +270,7 @@ func (c *Cell) kind() (k kind, ok bool) {
 	return kind{}, false
 }
 
-// world returns the study of the kind with drawn records.
+// world returns the study of the kind, with records that it draws.
 func (k *kind) world(c *Cell, r *rand.Rand, overrides ...study.Override) (*world, error) {
 	var columns, terms strings.Builder
 	for j, x := range k.regressors {
@@ -321,8 +327,8 @@ nominal_records = %d
 	return w, nil
 }
 
-// ranked returns the numbers of records of clients. The last client has smallest records, and the
-// number of client k before it, from 1, is proportional to 1/k.
+// ranked returns the number of records of each client. The last client has smallest records. The
+// other numbers are proportional to 1/k, where k counts the clients from 1.
 func ranked(records, clients, smallest int) (sizes []int) {
 	var total, sum float64
 	for k := 1; k < clients; k++ {
@@ -337,7 +343,7 @@ func ranked(records, clients, smallest int) (sizes []int) {
 	return append(sizes, smallest)
 }
 
-// draws appends n records of a client to all. An outcome beyond its bounds counts as the nearest
+// draws appends n new records of a client to all. An outcome beyond its bounds becomes the nearest
 // bound.
 func (k *kind) draws(all *shard.Records, n, client int, st *study.Study, r *rand.Rand) {
 	y := st.Columns[len(st.Columns)-1]

@@ -19,34 +19,34 @@ import (
 )
 
 // Measures compare a posterior with the truth, with the pooled posterior, and with the posterior
-// after an ideal release. Shares and medians are over coordinates of θ.
+// after an ideal release. Shares and medians are taken over the coordinates of θ.
 type Measures struct {
-	// share of true coordinates within their 90 % intervals; nil without a truth
+	// share of true coordinates within their 90 % intervals; nil if the truth is unknown
 	Truth  *float64 `json:"truth,omitempty"`
-	Pooled float64  `json:"pooled"` // share of the pooled posterior's probability within the 90 % intervals
-	// share of the pooled posterior's probability within 90 % intervals of the prior
+	Pooled float64  `json:"pooled"` // probability that the pooled posterior gives to the 90 % intervals
+	// probability that the pooled posterior gives to the prior's 90 % intervals
 	Prior float64 `json:"prior"`
 
 	Width float64 `json:"width"` // median over coordinates of the posterior sd divided by the ideal sd
 	// median over coordinates of the posterior sd divided by the pooled posterior's sd
 	WidthPooled float64 `json:"width_to_pooled"`
 	Ideal       float64 `json:"ideal_to_prior"` // median over coordinates of the ideal sd divided by the prior's sd
-	// distance of the posterior mean from the pooled mode: root mean square over coordinates, in
-	// pooled sds
+	// distance between the posterior mean and the pooled mode, in pooled sds: root mean square over
+	// coordinates
 	RMS float64 `json:"rms"`
 }
 
-// A Replication is the result of one simulation of a cell.
+// A Replication is the result of simulating a cell once.
 type Replication struct {
 	Seed uint64 `json:"seed"`
 	Measures
 
-	// Kinds has separate measures for the coefficients and scales, for the effects of groups, and
-	// for the spreads of effects. It is nil without groups.
+	// Kinds has separate measures for three kinds of coordinates: coefficients and scales, group
+	// effects, and spreads of effects. It is nil without groups.
 	Kinds map[string]*Measures `json:"kinds,omitempty"`
 
-	// Spread is the largest posterior mean of a spread, which is the sd of the effects of groups,
-	// on the scale of the predictor. It is nil without groups.
+	// Spread is the posterior mean of the largest spread, on the scale of the predictor. A spread
+	// is the sd of group effects. Spread is nil without groups.
 	Spread *float64 `json:"spread,omitempty"`
 	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of all spreads contain 0
 
@@ -55,22 +55,23 @@ type Replication struct {
 	LogPrior  float64 `json:"log_prior"`
 	LogPooled float64 `json:"log_pooled"`
 
-	// Accuracy is the share of held-out records whose outcome was predicted as the most likely one.
-	// It is nil if the outcome is a number.
+	// Accuracy is the share of held-out records with the outcome that was predicted to be the most
+	// likely one. It is nil if the outcome is a number.
 	Accuracy *float64 `json:"accuracy,omitempty"`
 
-	// Grid has the scores of private gradient steps, by setting of the grid, if it was simulated.
+	// Grid has the scores of private gradient steps for each setting of the grid, if the grid was
+	// simulated.
 	Grid []Score `json:"grid,omitempty"`
 
-	Seconds float64 `json:"seconds"` // time in seconds that the federation alone takes on one core
+	Seconds float64 `json:"seconds"` // computing time in seconds of the federation alone, on one core
 	Failed  string  `json:"failed,omitempty"`
 }
 
 // z90 is the 95 % quantile of the standard normal distribution.
 const z90 = 1.6448536269514722
 
-// Play simulates a cell once. A failure of the federation is part of the result. clock returns a
-// time in seconds.
+// Play simulates a cell once. If the federation fails, the result says so. clock returns the time
+// in seconds.
 func (c *Cell) Play(ctx context.Context, seed uint64, clock func() float64) (*Replication, error) {
 	f, err := c.federation(seed, nil)
 	if err != nil {
@@ -166,7 +167,7 @@ func kindOf(m *fit.Model, i int) string {
 	return Kinds[0]
 }
 
-// A played holds the marginals of the posterior of a run, and the numbers for comparison.
+// A played holds the posterior marginals of a run, and the numbers with which they are compared.
 type played struct {
 	own, prior []study.Normal
 	fit        *pooled
@@ -189,7 +190,7 @@ func (p *played) measures(coordinates []int) (m Measures) {
 }
 
 // totalNoise returns the sd of the noise that an ideal method would add to the sum of all clients'
-// vectors, in one release with clip 1 for the cost of the study.
+// vectors. The method makes a single release with clip 1, at the same cost as the study.
 func totalNoise(p *pvi.Protocol) (float64, error) {
 	view := p.Views()[0]
 	cost, err := p.Cost(view, p.Study().Privacy.Adjacency, p.Releases())
@@ -228,7 +229,8 @@ func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 	return err
 }
 
-// hold returns the mean probability of 90 % intervals under the pooled posterior.
+// hold returns the probability that the pooled posterior gives to 90 % intervals, averaged over
+// coordinates.
 func (p *played) hold(marginals []study.Normal, coordinates []int) (share float64) {
 	for _, i := range coordinates {
 		q, sd := marginals[i], math.Sqrt(p.fit.cov.At(i, i))
@@ -238,8 +240,8 @@ func (p *played) hold(marginals []study.Normal, coordinates []int) (share float6
 	return share
 }
 
-// covers returns the share of true coordinates within their 90 % intervals, or nil if none is
-// known.
+// covers returns the share of true coordinates within their 90 % intervals, or nil if no true value
+// is known.
 func (p *played) covers(coordinates []int) *float64 {
 	within, of := 0, 0
 	for _, i := range coordinates {

@@ -12,9 +12,9 @@ import (
 	"fedpvi/sim"
 )
 
-// A pooled is the fit of all records in one place: a normal distribution at the mode of the
-// posterior, with the prior's precision plus the Fisher information at the mode. For a model with
-// groups, newAveraged uses the mean and covariance of the posterior instead.
+// A pooled is the fit of all records in one place. It is a normal distribution at the posterior
+// mode, whose precision is that of the prior plus the Fisher information at the mode. For a model
+// with groups, newAveraged uses the posterior mean and covariance instead.
 type pooled struct {
 	clients     []*solver.Regression
 	mode        []float64
@@ -23,14 +23,15 @@ type pooled struct {
 	prior       []float64     // precision of the prior of each coordinate
 	cov         *mat.SymDense // covariance of the posterior
 
-	// groups is the joint prior of the coordinates on which the likelihood of records depends,
-	// given the spreads of the groups. order has the indices of these coordinates in θ, then those
+	// groups is the joint prior of the coordinates on which the records' likelihood depends, given
+	// the spreads of the groups. order has the indices of these coordinates in θ, followed by those
 	// of the spreads. Both are nil without groups.
 	groups *hierarchy.Prior
 	order  []int
 }
 
-// newAveraged returns the pooled fit of a model with groups, whose mode is the posterior mean.
+// newAveraged returns the pooled fit of a model with groups. In place of the mode, it uses the
+// posterior mean.
 func newAveraged(f *sim.Federation, clients []*solver.Regression) (*pooled, error) {
 	reference, err := sim.NewReference(f.Protocol, f.Shards, nil)
 	if err != nil {
@@ -55,13 +56,14 @@ func newAveraged(f *sim.Federation, clients []*solver.Regression) (*pooled, erro
 
 const (
 	mostScorings = 200
-	arrived      = 1e-10 // squared length of a step, in posterior sds, that ends the search for the mode
+	arrived      = 1e-10 // the search for the mode ends after a step with this squared length, in posterior sds
 )
 
-// newPooled finds the mode by Fisher scoring from the prior mean. It halves a step while the log
-// posterior falls, or while it ends more than slightly beyond the highest point in its direction.
-// The second condition matters where the curvature is twice the information, as for the dispersion
-// of counts: each whole step would end about as far beyond the highest point as it began before it.
+// newPooled finds the mode by Fisher scoring, beginning at the prior mean. It halves a step as long
+// as the log posterior falls, or the step ends more than slightly beyond the highest point in its
+// direction. The second condition matters if the curvature is twice the information, as it is for
+// the dispersion of counts. Each whole step would then end about as far beyond the highest point as
+// it began before it.
 func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 	d := m.Dim()
 	f := &pooled{clients: clients, mode: make([]float64, d), prior: make([]float64, d)}
@@ -105,14 +107,13 @@ func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 			}
 		}
 		if !moved {
-			return f, nil // up to rounding, no step raises the log posterior
+			return f, nil // apart from rounding, no step raises the log posterior
 		}
 	}
 	return nil, errors.New("the pooled fit still moves")
 }
 
-// logPosterior returns the log posterior at theta, up to a constant, and its slope along a
-// direction.
+// logPosterior returns the log posterior at theta, up to a constant, and its slope in a direction.
 func (f *pooled) logPosterior(mean, theta []float64, along *mat.VecDense) (value, slope float64) {
 	gradient := make([]float64, len(theta))
 	for _, c := range f.clients {
@@ -129,7 +130,8 @@ func (f *pooled) logPosterior(mean, theta []float64, along *mat.VecDense) (value
 	return value, mat.Dot(mat.NewVecDense(len(theta), gradient), along)
 }
 
-// score sets the information and the precision at the mode, and returns the gradient there.
+// score sets the information and the precision at the mode. It returns the gradient of the log
+// posterior there.
 func (f *pooled) score(mean []float64) (*mat.VecDense, error) {
 	d := len(f.mode)
 	sum := mat.NewVecDense(d, nil)

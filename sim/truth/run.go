@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// An Outcome is a line of the results file, with several replications of a cell.
+// An Outcome is a line in the results file. It has several replications of one cell.
 type Outcome struct {
 	Cell         Cell           `json:"cell"`
-	Seed         uint64         `json:"seed"` // seed of the first replication; the others have the next seeds
+	Seed         uint64         `json:"seed"` // seed of the first replication; the others use the seeds that follow
 	Replications []*Replication `json:"replications"`
 }
 
@@ -26,15 +26,16 @@ type Options struct {
 	Cells        []Cell
 	Replications int
 	Seed         uint64 // seed of the first replication
-	Grid         bool   // whether to simulate every cell also with the settings of a grid
-	Jobs         int    // number of cells that are simulated at a time, without effect on the results
-	// file of results; cells in it with the same seed are skipped
+	Grid         bool   // whether to simulate every cell with the settings of the grid too
+	Jobs         int    // number of cells that are simulated at the same time; it does not affect the results
+	// results file; cells that it has for the same seed are skipped
 	Out      string
 	Clock    func() float64
 	Progress func(done, of int, c *Cell) // called after every cell
 }
 
-// Run simulates the cells of o and adds a line for each to the results file, if it has none yet.
+// Run simulates the cells of o. It appends a line for each cell to the results file, unless the
+// file has one.
 func Run(ctx context.Context, o Options) (err error) {
 	before, err := Read(o.Out)
 	if err != nil {
@@ -103,8 +104,8 @@ func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// Read returns the outcomes in a results file, or nothing if there is no file. It removes an
-// incomplete last line, which an interruption leaves.
+// Read returns the outcomes in a results file, or nothing if the file does not exist. If an
+// interruption has left an incomplete last line, Read removes it.
 func Read(path string) (all []Outcome, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +131,7 @@ func Read(path string) (all []Outcome, err error) {
 	}
 }
 
-// Of returns the outcomes of the given cells.
+// Of returns only the outcomes that belong to the given cells.
 func Of(all []Outcome, cells []Cell) (some []Outcome) {
 	for _, o := range all {
 		if slices.ContainsFunc(cells, o.isOf) {

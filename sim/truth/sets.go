@@ -11,11 +11,11 @@ import (
 //go:embed sets/*.toml
 var files embed.FS
 
-// sets lists the public data sets. The folder sets has a study for each of them.
+// sets lists the public data sets. The folder sets has one study per data set.
 var sets = []string{"adult", "abalone", "breast-cancer", "nmes", "nmes-negative-binomial", "hmda", "doctor-visits", "doctor-visits-negative-binomial", "psid"}
 
 // open returns the study and the records of a public data set. seed determines which records are
-// held out, and which client has each of the others.
+// held out, and to which client each of the others goes.
 func (c *Cell) open(seed uint64, overrides ...study.Override) (*world, error) {
 	file := "sets/" + c.Set + ".toml"
 	source, err := files.ReadFile(file)

@@ -38,7 +38,8 @@ func find(t *testing.T, selection string) *Cell {
 	return &selected(t, selection)[0]
 }
 
-// The design contains every pair of levels that occurs in some valid cell, and no cell twice.
+// If two levels occur together in some valid cell, they must do so in the design. No cell may occur
+// twice.
 func TestEveryPairOccurs(t *testing.T) {
 	checkPairs(t, fmt.Sprintf("1-%d", size), factors, size)
 	first := size + 2*len(sets) + 1
@@ -180,7 +181,7 @@ func TestWorld(t *testing.T) {
 	}
 }
 
-// regressions returns the model of a cell's world and the records of its clients.
+// regressions returns the model of a cell, and the regression of each client on its records.
 func regressions(t *testing.T, c *Cell, seed uint64) (*fit.Model, []*solver.Regression, *sim.Federation) {
 	t.Helper()
 	w, err := c.world(seed)
@@ -225,8 +226,9 @@ func pooledOf(t *testing.T, m *fit.Model, clients []*solver.Regression) *pooled 
 	return f
 }
 
-// The gradient of the log posterior is zero at the mode, even where steps of Fisher scoring
-// overshoot: with seed 10026 the curvature of the dispersion is nearly twice its information.
+// At the mode, the gradient of the log posterior must be zero, even if steps of Fisher scoring
+// overshoot. They do with seed 10026, where the curvature in the dispersion is nearly twice the
+// information about it.
 func TestPooledIsTheMode(t *testing.T) {
 	check := func(c *Cell, seed uint64) {
 		m, clients, _ := regressions(t, c, seed)
@@ -248,8 +250,9 @@ func TestPooledIsTheMode(t *testing.T) {
 	check(find(t, "1"), 10026)
 }
 
-// The ideal must be the pooled posterior without noise, and the prior with very large noise. With
-// one coordinate and a weak prior, it is the pooled variance plus that of the release.
+// The ideal must be the pooled posterior if there is no noise, and the prior if there is a lot.
+// With one coordinate and a weak prior, its variance must be the pooled variance plus the variance
+// of the release.
 func TestIdeal(t *testing.T) {
 	m, clients, _ := regressions(t, find(t, "family=logistic,records<=2000,coefficients<=10"), 1)
 	f := pooledOf(t, m, clients)
@@ -281,7 +284,8 @@ func TestIdeal(t *testing.T) {
 	}
 }
 
-// A cell whose line was cut off must be simulated again. The number of jobs must not matter.
+// A cell whose line was cut off must be simulated again. The number of jobs must not affect the
+// results.
 func TestRunContinues(t *testing.T) {
 	cells := selected(t, "records=400,coefficients=3,unit=record,epsilon<=1")
 	cells = cells[:3]
@@ -330,7 +334,7 @@ func TestRunContinues(t *testing.T) {
 	}
 }
 
-// A cell with two outcomes must count only once.
+// If a cell has two outcomes, it must count only once.
 func TestVerdict(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	replication := func(truth *float64, pooled float64) *Replication {
@@ -361,8 +365,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// In a few cheap cells, 90 % intervals must hold at least 85 % of the pooled posterior on average,
-// and no prediction may be worse than the prior's.
+// In a few cheap cells, 90 % intervals must on average contain at least 85 % of the pooled
+// posterior's probability. No prediction may be worse than the prior's.
 func TestBank(t *testing.T) {
 	cells := selected(t, "records=2000,coefficients<=10,unit=record,family!=poisson-overdispersed")
 	var outcomes []Outcome
@@ -390,8 +394,8 @@ func TestBank(t *testing.T) {
 	}
 }
 
-// With almost no noise, the sds must be those of the ideal release, and the posterior mean the
-// pooled mean, up to the errors of the approximations.
+// With almost no noise, the sds must equal those of the ideal release, and the posterior mean must
+// equal the pooled mean, up to the errors of the approximations.
 func TestBankOfGroups(t *testing.T) {
 	cell := find(t, "groups=5,epsilon=off,family=linear")
 	cell.Records = 2000
@@ -402,7 +406,7 @@ func TestBankOfGroups(t *testing.T) {
 	for _, kind := range Kinds {
 		most := 1.1
 		if kind == "spreads" {
-			most = 1.2 // the posterior of the spread of five groups has a long right tail, which the few points of the quadrature rule cover poorly
+			most = 1.2 // the spread of five groups has a posterior with a long right tail, which the few points of the quadrature rule represent poorly
 		}
 		if m := r.Kinds[kind]; m.Width < .9 || m.Width > most || m.RMS > .3 || m.Pooled < .85 {
 			t.Errorf("%s: width %.2f, %.2f of the pooled, rms %.2f, pooled %.2f", kind, m.Width, m.WidthPooled, m.RMS, m.Pooled)
@@ -413,8 +417,8 @@ func TestBankOfGroups(t *testing.T) {
 	}
 }
 
-// Every kind of records gives a valid study. Few outcomes of measured and counted kinds are beyond
-// their bounds.
+// Every kind of records must have a valid study. In measured and counted kinds, few outcomes may be
+// beyond their bounds.
 func TestKinds(t *testing.T) {
 	for _, c := range ofKinds() {
 		w, err := c.world(1)
@@ -444,8 +448,9 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Points stay near the mode if the noise of a linear model is far below its prior. With a smaller
-// limit leastSecant in package scoring, some studies ended hundreds of pooled sds away.
+// If the noise of a linear model is much smaller than its prior allows, the points must still stay
+// near the mode. When leastSecant in package scoring was smaller, some studies ended hundreds of
+// pooled sds away.
 func TestSmallNoise(t *testing.T) {
 	for _, c := range Cells() {
 		if c.Set != "small-noise" || c.Records != 6000 || c.Epsilon != 2 || c.Unit != study.Record {
@@ -463,9 +468,9 @@ func TestSmallNoise(t *testing.T) {
 	}
 }
 
-// Predictions with a rare class are about as good as those of the pooled fit. If the released
-// curvature counted as exact at every point, the points would pass by the mode, and with these seeds
-// predictions would lose .19 to 1.4 of log score.
+// With a rare class, predictions must be about as good as those of the pooled fit. If the method
+// treated the released curvature as exact everywhere, its points would miss the mode, and
+// predictions with these seeds would lose .19 to 1.4 of log score.
 func TestRareClass(t *testing.T) {
 	for _, c := range Cells() {
 		if c.Set != "rare-class" || c.Records != 6000 || c.Epsilon != 2 {

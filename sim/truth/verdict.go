@@ -15,7 +15,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// List writes a table with the number of each cell and its level for each property.
+// List writes a table of the cells, with their numbers and the level of each property.
 func List(w io.Writer, cells []Cell) error {
 	rows := [][]string{append([]string{"cell"}, Names()...)}
 	for _, c := range cells {
@@ -35,28 +35,28 @@ type Summary struct {
 	Failed       int
 	Reason       string
 
-	// means over replications of the fields of [Measures]; Truth is NaN without a truth
+	// means over replications of the fields of [Measures]; Truth is NaN if the truth is unknown
 	Truth, Pooled, Prior float64
 	// upper end of the 99 % confidence interval of Pooled; NaN for fewer than two replications
 	Upper              float64
 	Width, WidthPooled float64 // medians over replications
 	Ideal              float64 // median, over replications, of the ideal sd divided by the prior's sd
 	RMS                float64 // root mean square over replications
-	// mean differences of log scores: the pooled fit minus the posterior (Loss), and the posterior
-	// minus the prior (Gain)
+	// mean difference between log scores: the pooled fit minus the posterior (Loss), and the
+	// posterior minus the prior (Gain)
 	Loss, Gain float64
 	Seconds    float64 // mean over replications
 
 	Kinds  map[string]*Summary // summaries of the coefficients, effects and spreads (see [Kinds]); nil without groups
 	Spread float64             // mean of the largest spread of effects; NaN without groups
-	Small  int                 // number of replications in which no spread of effects is clearly above 0
+	Small  int                 // number of replications in which every spread of effects may be 0
 }
 
-// Signal reports whether the records of this cell are informative: the sds after the ideal release
-// are at most half of the prior sds.
+// Signal reports whether the records of this cell tell enough about θ: the ideal release leaves sds
+// of at most half the prior sds.
 func (s *Summary) Signal() bool { return s.Ideal <= .5 }
 
-// Summarise returns a summary for each cell, in the order of their numbers.
+// Summarise returns a summary of each cell, ordered by cell number.
 func Summarise(outcomes []Outcome) []Summary {
 	var all []Summary
 	for _, outcomes := range byCell(outcomes) {
@@ -73,7 +73,7 @@ func Summarise(outcomes []Outcome) []Summary {
 	return all
 }
 
-// byCell groups outcomes by their cells, in the order of the cells' numbers.
+// byCell groups outcomes by cell, ordered by cell number.
 func byCell(outcomes []Outcome) [][]Outcome {
 	groups := map[int][]Outcome{}
 	for _, o := range outcomes {
@@ -86,8 +86,8 @@ func byCell(outcomes []Outcome) [][]Outcome {
 	return all
 }
 
-// summarise combines all replications of one cell. measures selects the measures, for example those
-// of one kind of coordinates.
+// summarise combines all replications of one cell. measures selects which of their measures count,
+// for example those of one kind of coordinates.
 func summarise(outcomes []Outcome, measures func(*Replication) *Measures) Summary {
 	s := Summary{Cell: outcomes[0].Cell}
 	var truth, pooled, prior, width, wide, ideal, squares, loss, gain, seconds, spread []float64
@@ -127,8 +127,8 @@ func mean(values []float64) (m float64) {
 	return m / float64(len(values))
 }
 
-// upper returns the upper end of the 99 % confidence interval of the mean, from Student's t
-// distribution, or NaN for fewer than two values.
+// upper returns the upper end of the 99 % confidence interval for the mean, using Student's t
+// distribution. It returns NaN if there are fewer than two values.
 func upper(values []float64) float64 {
 	n := float64(len(values))
 	if n < 2 {
@@ -142,7 +142,7 @@ func upper(values []float64) float64 {
 	return m + distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.995)*math.Sqrt(squares/(n-1)/n)
 }
 
-// Write writes a row for each level of each property, then the overall verdict.
+// Write writes a row for each level of each property, followed by the overall verdict.
 func Write(w io.Writer, all []Summary) error {
 	rows := [][]string{{"property", "level", "cells", "truth", "pooled", "prior's", "signal", "width", "90 %", "rms", "below pooled", "above prior", "seconds"}}
 	for _, name := range Names() {
@@ -191,7 +191,7 @@ func byNumber(a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-// pick returns the values of f for the cells that are not NaN.
+// pick returns f of every cell, leaving out NaN.
 func pick(all []Summary, f func(*Summary) float64) (values []float64) {
 	for i := range all {
 		if v := f(&all[i]); !math.IsNaN(v) {
@@ -225,9 +225,9 @@ func line(label, level string, cells []Summary) []string {
 const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
-	// how far the log score of the posterior may be below that of the prior
+	// how much lower the log score of the posterior may be than that of the prior
 	worse       = .01
-	smallSpread = .1 // limit of the posterior mean of a spread if groups do not differ
+	smallSpread = .1 // the posterior mean of a spread must not exceed this if groups do not differ
 )
 
 func verdict(w io.Writer, all []Summary) error {
@@ -284,8 +284,8 @@ All:
 	return failures(w, all)
 }
 
-// spreads writes the coverage for each kind of coordinate of models with groups, over the cells
-// whose records are informative about it, and the posterior spread where groups do not differ.
+// spreads writes the coverage for each kind of coordinate in models with groups. It uses only cells
+// with informative records. It also writes the posterior spread for groups that do not differ.
 func spreads(w io.Writer, all []Summary) error {
 	grouped := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Groups == 0 || s.Failed == s.Replications })
 	if len(grouped) == 0 {
@@ -314,7 +314,7 @@ func spreads(w io.Writer, all []Summary) error {
 	return nil
 }
 
-// fails reports whether the coverage is below tooLittle with a confidence of 99.5 %.
+// fails reports, with a confidence of 99.5 %, whether the coverage is below tooLittle.
 func fails(s *Summary) bool { return s.Upper < tooLittle }
 
 func failures(w io.Writer, all []Summary) error {

@@ -17,18 +17,18 @@ import (
 	"fedpvi/sim"
 )
 
-// A model describes how the outcomes of a cell are drawn, and which regression is fitted to them.
+// A model describes how a cell's outcomes are drawn, and which regression is fitted to them.
 type model struct {
 	family study.Family
 	keys   string       // additional keys in [model]
-	drawn  study.Family // family from which outcomes are drawn, if it is not the fitted family
+	drawn  study.Family // family from which outcomes are drawn, if it differs from the fitted family
 	// keys of the outcome's column; empty for a number with the bounds [−bound, bound] or [0,
 	// bound]
 	outcome    string
 	bound      float64
-	effect     float64 // prior sd of the change of the predictor for a change of a column by one sd
+	effect     float64 // prior sd of the effect on the predictor when a column changes by one sd
 	intercept  float64 // prior sd of the intercept
-	rare       float64 // prior mean of the intercept if an outcome is rare; 0 without rare outcomes
+	rare       float64 // prior mean of the intercept if an outcome is rare; 0 if no outcome is
 	predictors int
 }
 
@@ -38,9 +38,9 @@ const (
 	yes     = "positive = \"yes\"\n"
 )
 
-// models contains the model for each level of the property "family". In a logistic regression with
-// many columns, the priors give the predictor an sd of about 1.5. A rare outcome has a probability
-// or a mean of 1 %.
+// models has one model for each level of the property "family". In a logistic regression with many
+// columns, the priors give the predictor an sd of about 1.5. A rare outcome has a probability or a
+// mean of 1 %.
 var models = map[string]model{
 	"linear":                    {family: study.Linear, keys: "noise_sd = 1.0\n", bound: 8, effect: .4, intercept: 1, predictors: 1},
 	"linear-learned":            {family: study.Linear, keys: "noise_sd = \"learned\"\n", bound: 12, effect: .4, intercept: 1, predictors: 1},
@@ -58,32 +58,32 @@ func (c *Cell) model() model { return models[c.Family] }
 
 func (m model) measured() bool { return m.family == study.Linear || m.family == study.Robust }
 
-// A layout describes the columns of a cell whose records are made up.
+// A layout describes the columns of a cell with made-up records.
 type layout struct {
 	Cell
 	numbers []number // numeric regressors
-	levels  int      // levels of the categorical regressor; 0 if there is none
+	levels  int      // number of levels of the categorical regressor; 0 if there is none
 	bound   float64  // bound of the outcome, if it is a number
-	half    float64  // length in the outcome's unit that equals 1 on the model's scale
+	half    float64  // length, in the outcome's unit, that equals 1 on the model's scale
 }
 
-// A number is a numeric column with values unit·(z + shift), where z has mean 0 and variance 1 and
-// lies within ±half.
+// A number is a numeric column with values unit·(z + shift). z has mean 0 and variance 1 and stays
+// within ±half.
 type number struct{ unit, shift, half float64 }
 
 // These constants describe columns.
 const (
-	wider   = 10  // factor by which bounds are wider than the range of the values
+	wider   = 10  // how many times wider bounds are than the range of the values
 	normal  = 3   // half of the range of a normal column, in sds
 	heavy   = 12  // half of the range of a column with Student's t distribution, in sds
 	freedom = 3   // degrees of freedom of Student's t distribution
 	shared  = .95 // correlation of two columns in cells with correlated columns
-	spread  = .5  // sd of the differences between heterogeneous clients' coefficients, in sds of the prior
-	// noise multiplier of cells with almost no noise; about the least that a study with a hundred
-	// noise shares can have
+	spread  = .5  // sd of the differences between the coefficients of heterogeneous clients, in prior sds
+	// noise multiplier of cells with almost no noise; a study with a hundred noise shares hardly
+	// allows less
 	noiseOff  = 1e-2
 	heldOut   = 500 // number of held-out records
-	heavyMost = 20  // smallest bound of a continuous outcome if columns have Student's t distribution
+	heavyMost = 20  // minimum bound of a continuous outcome if columns have Student's t distribution
 )
 
 // rawUnits are the units of columns that the study does not scale.
@@ -117,7 +117,7 @@ func (c *Cell) layout() *layout {
 		n := number{unit: 1, half: half}
 		if c.Scale == "raw" {
 			n.unit = rawUnits[j%len(rawUnits)]
-			if c.Columns != "rare" { // otherwise the shift of many columns would make the outcome common
+			if c.Columns != "rare" { // without this, the shift of many columns would make the outcome common
 				n.shift = 1
 			}
 		}
@@ -126,8 +126,8 @@ func (c *Cell) layout() *layout {
 	return p
 }
 
-// study returns the study of the cell. family is that of the fitted model, or that from which
-// records are drawn.
+// study returns the study of the cell. family is the family of the fitted model, or the one from
+// which records are drawn.
 func (p *layout) study(family study.Family, overrides ...study.Override) (*study.Study, error) {
 	m := p.model()
 	var columns, terms, priors strings.Builder
@@ -218,17 +218,18 @@ type world struct {
 	test    *shard.Records // held out
 	half    float64        // length in the predictor's unit that equals 1 on the model's scale
 
-	// truth has the coordinates of the θ from which all records were drawn, NaN if unknown. It is
-	// nil if the records were drawn from several values of θ.
+	// truth has the coordinates of the θ from which all records were drawn, and NaN for unknown
+	// coordinates. It is nil if the records were drawn from several values of θ.
 	truth []float64
 
-	// between has the variance between clients of each coordinate of θ. It is nil if all clients
+	// between has the variance of each coordinate of θ between clients. It is nil if all clients
 	// have the same θ.
 	between []float64
 }
 
-// world returns the study of the cell with records that follow from seed. It draws the true θ from
-// the prior, and the records from the model at this θ. overrides change settings of the study.
+// world returns the study of the cell and its records, which depend only on seed. It draws the true
+// θ from the prior, and the records from the model at this θ. overrides change settings of the
+// study.
 func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	r := rand.New(rand.NewPCG(seed, uint64(c.Number)))
 	if k, ok := c.kind(); ok {
@@ -300,11 +301,11 @@ func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	return w, w.takeTruth(c, truth)
 }
 
-// takeTruth sets w.truth, the true values of the coordinates of the fitted model. Coordinates
-// without one, such as the dispersion of overdispersed counts, are NaN. If clients have different
-// coefficients, the true values are the means over the population of clients if clients are the
-// unit of privacy. Otherwise takeTruth sets nothing, because the pooled records have no common
-// coefficients.
+// takeTruth sets w.truth, the true values of the coordinates of the fitted model. Coordinates that
+// have no true value, such as the dispersion of overdispersed counts, are NaN. If clients have
+// different coefficients and the privacy unit is the client, the true values are the means over the
+// population of clients. With other units, takeTruth then sets nothing, because the pooled records
+// have no common coefficients.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil
@@ -337,7 +338,7 @@ func (c *Cell) sizes() []int {
 	return sizes
 }
 
-// sortHalf makes neighbours similar: it sorts the records at every second position by outcome.
+// sortHalf makes neighbouring records similar: it sorts every second record by outcome.
 func sortHalf(records *shard.Records, order []int) {
 	var half []int
 	for i := 0; i < len(order); i += 2 {
@@ -376,7 +377,7 @@ func (p *layout) draw(records *shard.Records, n int, m *fit.Model, theta []float
 	records.AppendAll(fresh)
 }
 
-// zipf draws a level k from 0 to n−1 with probability proportional to 1/(k + 1).
+// zipf draws a level k from 0 to n−1. Its probability is proportional to 1/(k + 1).
 func zipf(n int, r *rand.Rand) int {
 	var total float64
 	for k := range n {

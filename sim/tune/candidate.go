@@ -27,23 +27,24 @@ const (
 	keyDamping  = "inference.damping"
 )
 
-// A Setting is a key of a study and its value.
+// A Setting is a key in a study file with its value.
 type Setting struct {
 	Key   string  `json:"key"`
 	Value float64 `json:"value"`
 }
 
-// String returns the setting as key=value, for the flag --set.
+// String returns the setting as key=value, the form that the flag --set takes.
 func (s Setting) String() string {
 	return s.Key + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64)
 }
 
-// These are the names of the candidates that are not drawn.
+// These candidates are not drawn.
 const (
-	// Rule names the study with the program's default value of every searched setting.
+	// Rule is the name of the study in which every searched setting has the program's default
+	// value.
 	Rule = "default rule"
-	// AsWritten names the candidate with the settings in the study's file. It exists only if the
-	// file sets a key that the search can change.
+	// AsWritten is the name of the candidate with the settings in the study's file. There is such a
+	// candidate only if the file sets a key that the search can change.
 	AsWritten = "as written"
 )
 
@@ -52,7 +53,7 @@ type Candidate struct {
 	Name     string    `json:"name,omitempty"` // [Rule] or [AsWritten]; empty for a drawn candidate
 	Settings []Setting `json:"settings"`
 
-	overrides []string // settings in the form of the flag --set
+	overrides []string // settings in the form that the flag --set takes
 }
 
 func (c *Candidate) set(key string, value float64) {
@@ -74,18 +75,17 @@ func (c Candidate) String() string {
 	return strings.Join(words, ", ")
 }
 
-// A space is the set of settings that a search tries. A coordinate of a point multiplies the
-// default value of a setting, on a logarithmic scale.
+// A space is the set of settings that a search tries. On a logarithmic scale, each coordinate of a
+// point is a factor by which the default value of a setting is multiplied.
 type space struct {
 	keys  []string
 	rule  *pvi.Protocol
-	start []string // settings "key=", which remove the searched keys from the study, so that defaults apply
-	clip  float64  // clip measured on generated records; 0 if the clip has a default rule
-	named bool     // whether the study sets a searched key
+	start []string // overrides of the form "key=", which remove the searched keys so that their defaults apply
+	clip  float64  // clip measured on generated records; 0 if there is a rule for the default clip
+	named bool     // whether the study itself sets a searched key
 }
 
-// newSpace determines which keys have an effect in the study, and which of these have a default
-// rule.
+// newSpace finds out which keys affect the study, and which of them have a default rule.
 func newSpace(load loader) (*space, error) {
 	st, err := load()
 	if err != nil {
@@ -120,19 +120,19 @@ func newSpace(load loader) (*space, error) {
 	return s, nil
 }
 
-// A loader reads the study, with settings that replace values in its file.
+// A loader reads the study. The settings replace values in its file.
 type loader func(settings ...string) (*study.Study, error)
 
-// If a model has no default clip, the search computes gradients of generated records at clipDraws
-// random values of θ, and takes the quantile clipQuantile of their norms. One gradient in five is
-// then longer than the clip, about as many as with the default clip for log odds.
+// If a model has no default clip, the search computes the gradients of generated records at
+// clipDraws random values of θ. The clip is the quantile clipQuantile of their norms, so that one
+// gradient in five is longer. With the default clip for log odds, about as many are.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20
 )
 
-// measureClip computes a clip from the gradients of generated records, and returns the study with
-// it.
+// measureClip derives a clip from the gradients of generated records. It returns the study with
+// this clip.
 func (s *space) measureClip(load loader) (*study.Study, error) {
 	made := []string{"simulation.data=", "simulation.test_data="}
 	st, err := load(append(made, "privacy.clip=1")...)
@@ -156,7 +156,7 @@ func (s *space) measureClip(load loader) (*study.Study, error) {
 	return load(s.start...)
 }
 
-// searched returns the keys that have an effect in the study.
+// searched returns the keys that affect the study.
 func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
 	_, stepped := p.Method().(method.Stepped)
@@ -174,11 +174,11 @@ func searched(p *pvi.Protocol) []string {
 	return keys
 }
 
-// rates are the sampling rates that the search tries besides the default rate, which half of the
-// candidates have.
+// rates are the sampling rates that the search tries in addition to the default rate. Half of the
+// candidates have the default rate.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
-// candidate returns the settings at a point: u has a number in [0, 1] for each key.
+// candidate returns the settings at the point u, which has a number in [0, 1] for each key.
 func (s *space) candidate(u []float64) Candidate {
 	var c Candidate
 	c.overrides = slices.Clone(s.start)
@@ -195,7 +195,7 @@ func (s *space) candidate(u []float64) Candidate {
 			steps = max(1, int(math.Round(between(u[i], float64(d.Round), 1./4, 2))))
 			c.set(key, float64(steps))
 		case keyStepSize:
-			// The coordinate multiplies the number of steps times the step size: the distance that
+			// This coordinate multiplies the number of steps times the step size, which is how far
 			// all steps together can move.
 			c.set(key, between(u[i], d.StepSize*float64(d.Round)/float64(steps), 1./4, 4))
 		case keyRate:

@@ -20,9 +20,9 @@ type Chosen struct {
 	Result    *sim.Result // result of the run, with the cost of the whole selection
 }
 
-// Run runs every candidate, calling done after each, scores them and chooses one. It repeats the
-// chosen run, bit for bit, and calls observe after each of its outcomes. The result has the cost of
-// the whole selection.
+// Run runs every candidate, calls done after each, scores the candidates and chooses one. It
+// repeats the chosen run, bit for bit, and calls observe after each outcome of it. The result has
+// the cost of the whole selection.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	}
 	seen := func(p *sim.Play, status sim.Status) error {
 		if status.Epsilon != nil {
-			status.Epsilon = &spent // the repeated run releases nothing new, so the cost stays the same
+			status.Epsilon = &spent // the repeated run releases nothing new, so it costs nothing more
 		}
 		return observe(p, status)
 	}
@@ -76,7 +76,7 @@ func (s *Selection) play(ctx context.Context, rivals *sim.Rivals, k int, observe
 	return p, r, err
 }
 
-// release returns the noisy score of every candidate, summed over all clients.
+// release returns each candidate's noisy score, summed over all clients.
 func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float64, error) {
 	totals := make([]float64, len(results))
 	dst, sum := make([]int64, len(results)), make([]int64, len(results))
@@ -103,9 +103,10 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 	return totals, nil
 }
 
-// vectors returns, for each record, its scores under all candidates minus their mean, or zero if
-// they cannot be computed. A vector depends only on its record and on the public results of the
-// runs. An error is a fault in the results, and does not depend on records.
+// vectors returns a vector for each record: the record's scores under all candidates, minus their
+// mean. The vector is zero if the scores cannot be computed. It depends only on its record and on
+// the results of the runs, which are public. An error means that the results are faulty, and does
+// not depend on records.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]
 	return vectors, guard.Batch(rows, func(some []int) {
 		var err error
 		if scores, err = s.scoresOf(records.Select(some), results); err != nil {
-			panic(err) // guard.Batch recovers from this panic and leaves out the record that caused it
+			panic(err) // guard.Batch recovers from this panic and skips the record that caused it
 		}
 	}, func(some []int) error {
 		for i, row := range some {
@@ -174,12 +175,12 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	return 0
 }
 
-// leastLog is the smallest log density that counts for a record. −∞ would make the record's vector
-// infinite, and the mechanism would replace it by zero.
+// leastLog is the smallest log density that counts for a record. If −∞ counted, the record's vector
+// would be infinite, and the mechanism would replace it by zero.
 const leastLog = -1e6
 
-// charge replaces the cost of a single run in r by that of the whole selection, and adds the
-// choice.
+// charge replaces the cost in r, which is for a single run, by the cost of the whole selection. It
+// also adds the choice.
 func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
 	p := r.Privacy.Promise
 	c := &sim.Selection{

@@ -10,20 +10,20 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Row describes the result of a candidate.
+// A Row describes how a candidate fared.
 type Row struct {
 	Candidate
 	Runs int `json:"runs"`
-	// Score is the candidate's mean score over runs whose records did not influence the choice of
-	// the best candidates. It is nil if no such run has a score.
+	// Score is the candidate's mean score over runs on records that played no part in choosing the
+	// best candidates. It is nil if no such run has a score.
 	Score *float64 `json:"score,omitempty"`
 	Error *float64 `json:"standard_error,omitempty"`
 
-	// Gain is the mean difference to the score of the default settings, on the same records.
+	// Gain is the score minus that of the default settings on the same records, averaged over runs.
 	Gain      *float64 `json:"gain,omitempty"`
 	GainError *float64 `json:"gain_standard_error,omitempty"`
 
-	// Failed is the error of a failed candidate, and otherwise empty.
+	// Failed is the candidate's error, or empty if it did not fail.
 	Failed string `json:"failed,omitempty"`
 
 	scores []float64
@@ -72,7 +72,7 @@ func meanError(values []float64) (mean, err *float64) {
 	return &m, &e
 }
 
-// byScore orders rows by score, best first, and rows without a score last.
+// byScore orders rows by score with the best first. Rows without a score come last.
 func byScore(a, b Row) int {
 	switch {
 	case a.Score != nil && b.Score != nil:
@@ -95,8 +95,8 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found returns the result of a search, from the rows of all candidates (looked) and those of the
-// comparison of the best on other records (compared).
+// found returns the result of a search. looked has the rows of all candidates. compared has those
+// of the best candidates, which were compared on other records.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

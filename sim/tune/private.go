@@ -20,27 +20,27 @@ type SelectionOptions struct {
 	Study    string   // path of the study file
 	Settings []string // settings key=value that replace values in the study
 	Data     string   // file of records that replaces the study's records
-	// key=value pairs of each candidate, separated by blanks; if empty, candidates are drawn
+	// each candidate's settings key=value, separated by spaces; if empty, candidates are drawn
 	Candidates []string
-	Draw       int // number of candidates to draw: the default settings and Draw−1 random ones
+	Draw       int // number of candidates to draw: the default settings, and Draw−1 random ones
 	Score      Score
 	Seed       uint64
 	Workers    int
 }
 
-// scoreBudget is the share of μ² for the releases of scores, where μ is that of the study's privacy
-// target. asideShare is the share of its records that each client sets aside to compute scores.
+// scoreBudget is the part of μ² that the scores may spend, where μ belongs to the study's privacy
+// target. asideShare is the share of its records that each client sets aside for the scores.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
 )
 
 // A Selection compares candidate settings on the private records of a federation, and chooses one.
-// The federation's messages are public, so every run and every score is a release. All of them
-// together meet the study's privacy target, so each run has more noise than a single run would
+// The federation's messages are public, so every run and every score is a release. All releases
+// together must meet the study's privacy target, so each run has more noise than a single run would
 // need.
 //
-// Every client sets some records aside and runs all candidates on its others. For each record set
+// Every client sets some records aside and runs all candidates on the rest. For each record set
 // aside, the client computes a vector: the record's scores under all candidates, minus their mean.
 // It clips these vectors and releases their sum with noise.
 type Selection struct {
@@ -72,7 +72,7 @@ func NewSelection(o SelectionOptions) (*Selection, error) {
 	return s, nil
 }
 
-// selectable returns an error if a selection for the study would have no proven privacy.
+// selectable returns an error if no privacy would be proven for a selection in this study.
 func selectable(st *study.Study) error {
 	switch {
 	case st.Privacy.Unit != study.Record:
@@ -87,11 +87,11 @@ func selectable(st *study.Study) error {
 	return nil
 }
 
-// Study returns the study without the settings of any candidate.
+// Study returns the study without any candidate's settings.
 func (s *Selection) Study() *study.Study { return s.base }
 
-// choose returns the default settings, then the candidates of the options or, if there are none,
-// random ones.
+// choose returns the default settings, followed by the candidates in the options. If there are
+// none, random ones follow.
 func (s *Selection) choose() ([]Candidate, error) {
 	space, err := newSpace(s.load)
 	if err != nil {
@@ -136,8 +136,9 @@ func (s *Selection) study(candidate int, multiplier float64) (*study.Study, erro
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
 }
 
-// calibrate finds noise multipliers for which all runs and scores meet the privacy target. It gives
-// every run the same share of μ², then multiplies all noise by a common factor.
+// calibrate finds noise multipliers with which all runs and scores together meet the privacy
+// target. It gives every run the same share of μ², and then multiplies all noise by a common
+// factor.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -168,8 +169,8 @@ func (s *Selection) calibrate() error {
 	return s.derive(start, score, stretch.Value)
 }
 
-// derive sets the protocols of the runs and the mechanism of the scores, with the noise multipliers
-// runs and score times stretch.
+// derive sets the protocols of the runs and the mechanism for the scores. It multiplies the noise
+// multipliers runs and score by stretch.
 func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	s.multiplier, s.protocols = make([]float64, len(runs)), make([]*pvi.Protocol, len(runs))
 	for k, multiplier := range runs {
@@ -187,8 +188,8 @@ func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	return err
 }
 
-// newScores returns the mechanism for a client's scores of n candidates. Its clip is √n/2, the
-// largest norm of a vector of scores of 0 or 1, minus their mean.
+// newScores returns the mechanism for a client's scores of n candidates. The clip is √n/2: if the
+// scores are 0 or 1, no vector of scores minus their mean has a larger norm.
 func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
 	return dpmech.NewGaussianSum(dpmech.Config{
 		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,
@@ -196,7 +197,8 @@ func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech
 	})
 }
 
-// Event returns the accounting event of the scores and all candidates' runs under an adjacency.
+// Event returns the accounting event for the scores and all candidates' runs together, under an
+// adjacency.
 func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
 	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
 	for _, p := range s.protocols {
@@ -222,7 +224,7 @@ func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, e
 	}
 	bound, err := profile.Epsilon(s.base.Privacy.Delta)
 	if profile.Gaussian() {
-		mu = profile.Mu() // mu is meaningful only if all releases together are Gaussian
+		mu = profile.Mu() // mu means something only if all releases together are Gaussian
 	}
 	return bound.Upper, mu, err
 }

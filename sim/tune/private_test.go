@@ -43,12 +43,12 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// The ε must be that of a composition of all steps of all runs and of the scores.
+// The ε must be that of the composition of all steps of all runs with the scores.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
 	s := selection(t, SelectionOptions{Study: path, Seed: 1, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
-	steps := []float64{200, 10, 200} // total number of steps in each candidate's run
+	steps := []float64{200, 10, 200} // total number of steps in the run of each candidate
 	squares := math.Pow(s.scores.NoiseMultiplier(), -2)
 	for k, p := range s.protocols {
 		squares += steps[k] / (p.Method().Noise().Multiplier * p.Method().Noise().Multiplier)
@@ -89,7 +89,8 @@ func TestSelectionOfSampledRuns(t *testing.T) {
 	}
 }
 
-// With a large ε the better candidate must be chosen at any position, and with a tiny ε at random.
+// With a large ε, the better candidate must be chosen wherever it is in the list. With a tiny ε,
+// the choice must be random.
 func TestSelectionChooses(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	sgd := []string{"inference.optimiser=sgd", "inference.step_size=1e-9", "privacy.epsilon=100"}
@@ -101,7 +102,7 @@ func TestSelectionChooses(t *testing.T) {
 			t.Errorf("seed %d: steps of nothing were chosen before others", seed)
 		}
 	}
-	// If both candidates are equally likely, all eight choices are the same with probability 2⁻⁷.
+	// If both candidates are equally likely, the eight choices agree with probability 2⁻⁷.
 	chosen := map[int]int{}
 	for seed := range uint64(8) {
 		chosen[choose(t, SelectionOptions{Study: path, Seed: seed, Settings: []string{"privacy.epsilon=0.01"}, Candidates: []string{"inference.step_size=1e-9"}}).Candidate]++
@@ -122,8 +123,8 @@ func TestSelectionIsDeterministic(t *testing.T) {
 	}
 }
 
-// differentResults returns a result for each candidate. The posteriors differ, and so do the
-// scores.
+// differentResults returns one result per candidate. They have different posteriors, and so
+// different scores.
 func differentResults(s *Selection) (results []*sim.Result) {
 	for k, p := range s.protocols {
 		natural := slices.Clone(p.Prior())
@@ -133,7 +134,7 @@ func differentResults(s *Selection) (results []*sim.Result) {
 	return results
 }
 
-// The variance of 120 variates is outside the bounds with probability below 10⁻⁴.
+// The variance of 120 variates lies outside the bounds with probability below 10⁻⁴.
 func TestScoresHaveNoise(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Score: Accuracy, Candidates: []string{"privacy.clip=1", "privacy.clip=2"}})
 	results := differentResults(s)
@@ -169,7 +170,8 @@ func TestScoresHaveNoise(t *testing.T) {
 	}
 }
 
-// The record has a group that does not exist. Its vector must be zero, and others stay the same.
+// One record has a group that does not exist. Its vector must be zero, and the others must not
+// change.
 func TestScoresOfRecordThatPanics(t *testing.T) {
 	s := selection(t, SelectionOptions{
 		Study: writeStudy(t, "synthetic.records_per_client = 20, synthetic.truth = { x = 3.0 }"), Seed: 1, Candidates: []string{"privacy.clip=2"},
@@ -194,7 +196,8 @@ func TestScoresOfRecordThatPanics(t *testing.T) {
 	}
 }
 
-// Removing a record must change the sum by at most the clip, even if scores are huge or infinite.
+// If one record is removed, the sum may change by at most the clip, even if scores are huge or
+// infinite.
 func TestScoreSensitivity(t *testing.T) {
 	m, err := newScores(3, 1, &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}, Federation: study.Federation{MaxRecords: 100}}, 1)
 	if err != nil {
@@ -238,7 +241,7 @@ func TestScoreSensitivity(t *testing.T) {
 	}
 }
 
-// The total is then the number of correct predictions.
+// The total must then be the number of correct predictions.
 func TestAccuracyIsNotClipped(t *testing.T) {
 	for n := 2; n < 9; n++ {
 		for bits := range 1 << n {

@@ -16,7 +16,7 @@ import (
 	"fedpvi/sim"
 )
 
-// A Score is the quantity that the search maximises on held-out records.
+// A Score is the quantity that the search maximises. It is computed on held-out records.
 type Score string
 
 const (
@@ -42,7 +42,7 @@ func (s Score) of(p *sim.Predictions) float64 {
 type Options struct {
 	Study    string   // path of the study file
 	Settings []string // settings key=value that replace values in the study
-	Public   []string // files of public records; if there are none, the search generates records
+	Public   []string // files of public records; without files, the search generates records
 	Score    Score
 	Budget   int // number of runs, at least [LeastBudget]
 	Seed     uint64
@@ -52,25 +52,25 @@ type Options struct {
 // LeastBudget is the minimum number of runs of a search.
 const LeastBudget = 16
 
-// A search first runs each of many candidates looks times, with the fraction lookShare of all runs.
-// It then compares the default settings with the best candidates, at most finalists, on other
-// records or other splits, because the best of many scores is biased upwards.
+// A search first tries many candidates, each in looks runs, which take the fraction lookShare of
+// all runs. Then it compares the default settings with the best candidates, at most finalists, on
+// other records or other splits, because the best of many scores is biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2
 	finalists = 4
 )
 
-// A Search searches for settings on records that cost no privacy.
+// A Search looks for settings on records that cost no privacy.
 type Search struct {
 	o          Options
 	base       *study.Study
 	source     *source
 	candidates []Candidate
-	fixed      int // number of candidates that are not drawn: the default settings, and the study as written
+	fixed      int // number of candidates that are not drawn: the default settings and, if it is different, the study as written
 
-	// calibrated has a function for each candidate that returns its settings, with a noise
-	// multiplier that meets the privacy target, calibrated only once.
+	// calibrated has a function for each candidate. It returns the candidate's settings with a
+	// noise multiplier that meets the privacy target. The multiplier is calibrated only once.
 	calibrated []func() ([]string, error)
 }
 
@@ -118,8 +118,8 @@ func New(o Options) (*Search, error) {
 	return s, nil
 }
 
-// calibrate replaces the ε of a candidate by the noise multiplier that meets it, unless the study
-// has no ε or requests a standardisation.
+// calibrate replaces a candidate's ε by the noise multiplier that meets it. It does nothing if the
+// study has no ε or asks for a standardisation.
 func (s *Search) calibrate(c Candidate) ([]string, error) {
 	st, err := s.load(c.overrides...)
 	if err != nil || st.Privacy.Epsilon == 0 || st.Standardisation != nil {
@@ -136,7 +136,8 @@ func (s *Search) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
 }
 
-// ruled returns the candidate with default settings. A clip without a default was measured.
+// ruled returns the candidate with default settings. If the clip has no default, it is the measured
+// one.
 func (s *space) ruled() Candidate {
 	c := Candidate{Name: Rule, overrides: s.start}
 	if s.clip > 0 {
@@ -145,7 +146,7 @@ func (s *space) ruled() Candidate {
 	return c
 }
 
-// fixed returns the default settings, and the study as written if it sets a searched key.
+// fixed returns the default settings and, if the study sets a searched key, the study as written.
 func (s *space) fixed() []Candidate {
 	all := []Candidate{s.ruled()}
 	if s.named {
@@ -179,7 +180,8 @@ type trial struct {
 	err       error // error of the run; nil if the run has a score
 }
 
-// Run runs the search. After every run it calls done with the numbers of finished and planned runs.
+// Run runs the search. After every run, it calls done with the number of finished runs and the
+// number of planned ones.
 func (s *Search) Run(ctx context.Context, done func(runs, of int)) (*Found, error) {
 	first := s.trials(upTo(len(s.candidates)), s.o.Seed, looks)
 	left := s.o.Budget - len(first)
@@ -219,8 +221,8 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	return all
 }
 
-// play runs trials, and calls count after each. It returns the error of a trial of the default
-// settings or the study as written; other trials hold their errors.
+// play runs trials, and calls count after each. It returns the error of a trial only if the trial
+// is of the default settings or the study as written. Other trials keep their errors.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	var all errgroup.Group
 	all.SetLimit(max(1, s.o.Workers))

@@ -10,11 +10,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// testShare is the share of held-out records if the study sets none.
+// testShare is the share of held-out records if the study does not set one.
 const testShare = 0.2
 
-// A source provides the records of a search. Its settings replace all records of the study,
-// including the held-out ones, which may also be private.
+// A source provides the records of a search. Its settings replace all records of the study. The
+// held-out records are replaced too, because they may be private.
 type source struct {
 	words    string
 	public   bool // whether the records come from files that the user declares public

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Write prints the result as a table and the settings to put into the study.
+// Write prints the result as a table, followed by the settings to put into the study.
 func (f *Found) Write(w io.Writer) error {
 	fmt.Fprintf(w, "%s\nOn %s.\n\n", f.title(), f.Data)
 	if err := words.Table(w, "  ", 1, f.table()); err != nil {
@@ -55,7 +55,7 @@ func (f *Found) table() [][]string {
 	return rows
 }
 
-// paste returns the recommended settings as flags and as TOML.
+// paste returns the recommended settings in two forms, as flags and as TOML.
 func (c Candidate) paste() string {
 	if len(c.Settings) == 0 {
 		return " The study has these settings already.\n"

@@ -139,8 +139,8 @@ func TestCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	clip := space.rule.Method().Noise().Clip
-	// For each key, the first two limits bound the smallest value of all candidates, and the last
-	// two the largest.
+	// For each key there are four limits. The first two bound the smallest value over all
+	// candidates, the last two the largest.
 	for key, limits := range map[string][4]float64{
 		keyClip:    {0.24 * clip, 0.3 * clip, 1.7 * clip, 2.1 * clip},
 		keySteps:   {25, 32, 170, 200}, // with two rounds, from a quarter to twice the default of 100 steps
@@ -154,7 +154,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// If only sums are opened, a round has one step, and the damping is not searched.
+// If only sums are opened, a round has one step, and the search must leave the damping alone.
 func TestCandidatesOfOpenedSums(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Settings: []string{"federation.opens=sums", "inference.steps="}})
 	for _, r := range found.Rows {

@@ -21,9 +21,9 @@ import (
 // flush is the time limit for sending the last lines.
 const flush = 5 * time.Second
 
-// Open returns a sink for each destination of an audit log that is an OpenTelemetry collector, such
-// as otlp+http://127.0.0.1:4318, and the other destinations, for [audit.Open]. program is the name
-// of the program in the log. Open fails if the address of a collector is invalid.
+// Open returns a sink for each destination that is an OpenTelemetry collector, such as
+// otlp+http://127.0.0.1:4318. It also returns the other destinations, for [audit.Open]. The log
+// shows program as the name of the program. Open fails if the address of a collector is invalid.
 func Open(ctx context.Context, program string, all []string) (destinations []string, sinks []audit.Sink, err error) {
 	for _, d := range all {
 		collector, ok := strings.CutPrefix(d, "otlp+")
@@ -40,9 +40,9 @@ func Open(ctx context.Context, program string, all []string) (destinations []str
 	return destinations, sinks, nil
 }
 
-// A collector is a sink that sends the audit log to an OpenTelemetry collector, by OTLP over HTTP,
-// in a batch every second. If the collector is unreachable for a minute, the lines of that time are
-// lost.
+// A collector is a sink that sends the audit log to an OpenTelemetry collector by OTLP over HTTP,
+// one batch per second. If the collector cannot be reached for a minute, the lines written in that
+// time are lost.
 type collector struct {
 	provider *sdk.LoggerProvider
 	logger   log.Logger
@@ -69,7 +69,7 @@ func newCollector(ctx context.Context, program, address string) (*collector, err
 	return &collector{provider, provider.Logger("fedpvi/audit")}, nil
 }
 
-// Write implements [audit.Sink]. The body of the record is the event.
+// Write implements [audit.Sink]. The event becomes the body of the record.
 func (c *collector) Write(l audit.Line) error {
 	var r log.Record
 	r.SetTimestamp(l.Time)

@@ -17,7 +17,7 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// The server decodes requests with OpenTelemetry's own definition of the protocol.
+// The test server decodes the requests with OpenTelemetry's own protocol definition.
 func TestCollectorReadsTheAuditLog(t *testing.T) {
 	var mu sync.Mutex
 	var got []*logspb.LogRecord
