@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Since version 2, an element of a release is at most the largest sum of clipped contributions plus
-// twelve sds of the noise.
+// From version 2 on, no element of a release exceeds the largest possible sum of clipped
+// contributions plus twelve standard deviations of the noise.
 //
 //abuse:case A20 an answer beyond the bound by clip, max_records and noise is refused
 func TestEveryKindOfMessageIsBounded(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// With exact factors a client releases its statistics once. With published factors it does so in
-// every round.
+// A client pays for each release of its statistics: once if factors are exact, and in every round
+// if they are published.
 func TestRecordsPayOnce(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 6} {
 		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
@@ -25,12 +25,12 @@ func TestRecordsPayOnce(t *testing.T) {
 	}
 }
 
-// A release is charged even if the client then sends nothing, because others can see that it
-// failed.
+// A release is charged even if the client then fails to send it, because others can see the
+// failure.
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {
 		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
-		st.Prior.Mean = 1e12 // so large that the numbers of a diagonal factor overflow a message
+		st.Prior.Mean = 1e12 // large enough to overflow a message with a diagonal factor
 		h := newHouse(t, st, 3, 1)
 		plan, _ := h.server.Next()
 		r := new(Release)
@@ -53,8 +53,8 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 	return events, errors.Join(err, errors.New("no power"))
 }
 
-// A site whose solver fails is charged for the solver's releases and its own noise, also after a
-// restart.
+// A site whose solver fails pays for the releases that the solver made and for its own noise, even
+// after a restart.
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string
@@ -86,11 +86,11 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// drawn is a solver that must be called after the site has drawn its noise.
+// drawn is a solver that fails the test if it is called before the site has drawn its noise.
 type drawn struct {
 	solver.Solver
 	t      *testing.T
-	before uint64 // first number of the stream, used for the noise
+	before uint64 // first number of the random stream, which the noise must consume
 }
 
 func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {

@@ -35,9 +35,9 @@ func TestScoresMachines(t *testing.T) {
 	}
 }
 
-// machinesAgree runs studies of four clients, of which two must answer. The server and all sites
-// have the same λ, and every answer is charged, whatever answers are missing and whenever machines
-// restart.
+// machinesAgree runs studies with four clients, at least two of which must answer. Some answers are
+// lost and machines restart at random. The server and all sites must still agree on λ, and every
+// answer must be charged.
 func machinesAgree(t *testing.T, newHouse func() *house) {
 	const clients = 4
 	rapid.Check(t, func(rt *rapid.T) {
@@ -92,8 +92,9 @@ func machinesAgree(t *testing.T, newHouse func() *house) {
 	})
 }
 
-// With hardly any noise, the norm of a message is at most the clip. The squared clip grows by 1.3
-// from round to round, after a first round of its own.
+// The test uses hardly any noise, so that the norm of a message is at most the clipping bound. The
+// bound of the first round is set separately; after that, its square grows by a factor of 1.3 per
+// round.
 func TestClientScoresOfARound(t *testing.T) {
 	h := scoringHouse(t, 3, strings.Replace(scoringPrivacy, "0.5", "2e-3", 1), "", "")
 	m := h.protocol.method.(*clientscores.Method)
@@ -126,8 +127,8 @@ func TestClientScoresOfARound(t *testing.T) {
 	}
 }
 
-// votesClip returns the clip of the first of n rounds, in units of the last. Its square is .12 of
-// the sum of all squared clips.
+// votesClip returns the clipping bound of the first of n rounds, relative to that of the last. The
+// square of the first bound is 12 % of the sum of all squared bounds.
 func votesClip(n int) float64 {
 	var squares float64
 	for round := 2; round <= n; round++ {
@@ -136,7 +137,8 @@ func votesClip(n int) float64 {
 	return math.Sqrt(.12 / .88 * squares)
 }
 
-// Round t is a Gaussian release with μ_t = w_t/σ, where w_t is its clip in units of the last.
+// Round t is a Gaussian release with μ_t = w_t/σ, where w_t is the clipping bound of the round
+// relative to that of the last round.
 func TestClientScoresCost(t *testing.T) {
 	p := scoringHouse(t, 5, scoringPrivacy, "", "min_clients = 4\ncolluders = 1").protocol
 	squares := votesClip(p.Plans()) * votesClip(p.Plans()) / .12
@@ -152,8 +154,8 @@ func TestClientScoresCost(t *testing.T) {
 	}
 }
 
-// With hardly any noise and clients that are alike, q is near the posterior of the pooled records.
-// A few clipped messages move its mean a little.
+// If all clients are alike and there is hardly any noise, q is close to the posterior of the pooled
+// records. The few messages that are clipped hardly change its mean.
 func TestClientScoresNearPooled(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "0.01", 1), scoringInference+"\ntarget = \"pooled\"\n", "nominal_records = 30")
 	h := newHouse(t, st, 40, 1)
@@ -167,7 +169,8 @@ func TestClientScoresNearPooled(t *testing.T) {
 	}
 }
 
-// A client whose numbers are not finite sends only noise, because an error would be visible.
+// A client that computes infinite or NaN values sends only noise, because others would see an
+// error.
 func TestClientScoresThatAreNotFinite(t *testing.T) {
 	st := planeStudy(t, scoringPrivacy, scoringInference, "nominal_records = 15")
 	h := newHouse(t, st, 3, 1)
@@ -205,7 +208,7 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 	})
 }
 
-// Foresee returns sds near those of a real federation.
+// The standard deviations that Foresee predicts are close to those of a real federation.
 func TestClientScoresForesee(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "2.0", 1), scoringInference, "nominal_records = 30")
 	h := newHouse(t, st, 60, 1)

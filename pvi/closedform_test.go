@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// The variances are 1/b + τ²/b², where b is a precision of q. τ is the sd of the noise of one step,
-// times √2 for two clients and √2 for averaging half of the steps.
+// The variances are 1/b + τ²/b², where b is the precision of q in that coordinate. τ is the
+// standard deviation of the noise in one step, times √2 for two clients and √2 for averaging over
+// half of the steps.
 func TestClosedFormNoise(t *testing.T) {
 	p := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`))
 	n := p.method.Noise()

@@ -7,10 +7,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// With fewestRobust answers, the median tolerates one wrong answer.
+// The median needs at least fewestRobust answers to tolerate a wrong one.
 const fewestRobust = 3
 
-// A robust combination needs published releases of enough clients.
+// checkCombine returns an error if the study asks for a robust combination, but has too few clients
+// or does not publish releases.
 func (p *Protocol) checkCombine() error {
 	switch {
 	case !p.study.Federation.Combine.Robust():
@@ -23,8 +24,9 @@ func (p *Protocol) checkCombine() error {
 	return nil
 }
 
-// combined returns the change of λ after a round, before damping: the sum of the releases, or their
-// robust combination. releases holds one release after the other.
+// combined returns the change of λ after a round, before damping. It is the sum of the releases or,
+// if the study says so, their median or trimmed mean. The slice releases holds the releases one
+// after the other.
 func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	how := p.study.Federation.Combine
 	if !how.Robust() || releases == nil {
@@ -33,9 +35,9 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	return trimmed(how, answers, releases)
 }
 
-// trimmed combines releases so that a few wrong ones do little harm. In each element it drops the
-// largest and smallest values, and scales the mean of the rest to the number of releases. No
-// element may exceed 2^60 divided by that number.
+// trimmed combines releases such that a few wrong ones do little harm. For each element it drops
+// the largest and smallest values, and multiplies the mean of the others by the number of releases.
+// The absolute value of an element must be at most 2^60 divided by that number.
 func trimmed(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test computes both in floating point from their definitions.
+// The test computes the median and the trimmed mean in floating point from their definitions.
 func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_001, 1))
 	for range 2000 {
@@ -46,8 +46,8 @@ func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	}
 }
 
-// For Gaussian releases, the variance of a robust combination is at most the stated loss times that
-// of the sum, and near it for many clients.
+// The variance of a robust combination of Gaussian releases is larger than that of their sum, by at
+// most the documented factor. With many clients it comes close to that factor.
 func TestLossOfCombinations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_002, 1))
 	for _, how := range []study.Combination{study.ByMedian, study.ByTrimmed} {
@@ -80,8 +80,8 @@ func combinedStudy(t *testing.T, how string) *study.Study {
 	})
 }
 
-// One of five clients pushes the precision of the slope as far as it can. Only the sum lets q move
-// far.
+// One of five clients raises the precision of the slope as much as a release allows. This moves q
+// far if releases are summed, but not if they are combined robustly.
 //
 //abuse:case A20 one of five clients pushes one element as far as it can: with a robust combination q stays near that of honest clients
 func TestRobustCombinationHoldsAgainstOneClient(t *testing.T) {
@@ -99,7 +99,7 @@ func TestRobustCombinationHoldsAgainstOneClient(t *testing.T) {
 				r := h.propose(m, &plan)
 				if evil && m == 2 {
 					r.Change[1] = h.protocol.messages.Limit()
-					h.sites[m].sent = HashOf(r.Change) // the client's site expects an outcome with the false release
+					h.sites[m].sent = HashOf(r.Change) // The client's site must believe that it sent the false release.
 				}
 				var err error
 				o, err = h.server.Collect(r)

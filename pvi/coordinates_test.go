@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// If nothing is clipped, raw and centred coordinates lead to the q without noise plus the stated
-// noise. The prior's mean is not the origin, so confused coordinates would move λ by hundreds of
-// sds. Each of 18 elements may move by 6 sds, which a correct program exceeds for 4 of 10^8 seeds.
+// If nothing is clipped, raw and centred coordinates lead to the same q, except for the noise. The
+// prior's mean is not zero, so mixing up the coordinates would move λ by hundreds of standard
+// deviations. Each of 18 elements may be off by 6 standard deviations, which a correct program
+// exceeds for 4 seeds in 10^8.
 func TestCoordinates(t *testing.T) {
 	const clients, start = 5, 1.5
 	run := func(q, privacy string) *house {
@@ -25,8 +26,8 @@ func TestCoordinates(t *testing.T) {
 			for i, x := range h.server.Posterior() {
 				noise[i] = x - exact[i]
 			}
-			// In centred coordinates, noise in the precision Λ adds its product with the centre to
-			// h = Λm.
+			// In centred coordinates, the noise in the precision Λ, multiplied by the centre, also enters h
+			// = Λm.
 			if d := p.family.Dim(); coordinates == "centred" {
 				for k, at := range p.family.Precision() {
 					noise[at[0]] -= start * noise[d+k]

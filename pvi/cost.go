@@ -13,12 +13,12 @@ import (
 )
 
 // Releases returns the number of releases that a client makes in the rounds and the last round of a
-// study. A release is a message, or a noisy sum from which a message is computed. Each costs
-// privacy.
+// study. A release is either a message or a noisy sum that the client computes a message from. Each
+// one costs privacy.
 func (p *Protocol) Releases() int { return p.method.Releases() + len(p.after) }
 
-// Views returns the observers for which the protocol states a privacy cost, the one that the
-// privacy target refers to first. The list is empty for a study without a privacy guarantee.
+// Views returns the observers whose privacy cost the study reports. The first one is the observer
+// that the privacy target refers to. The list is empty for a study without a privacy guarantee.
 func (p *Protocol) Views() []method.View {
 	switch {
 	case p.study.Privacy.Unit == study.None:
@@ -30,8 +30,8 @@ func (p *Protocol) Views() []method.View {
 	}
 }
 
-// viewsOfSums returns the observers of a study in which only sums are opened. Even a single other
-// participant is one, because it can subtract its own noise share.
+// viewsOfSums returns the observers of a study in which only sums are opened. Any other participant
+// counts as an observer, because it can subtract its own share of the noise.
 func (p *Protocol) viewsOfSums() []method.View {
 	const known = ", who knows its own noise"
 	fewest, t := p.roster.Fewest, p.roster.Colluders
@@ -53,8 +53,9 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns the last observers of the list. The last can open every message. Under
-// secure aggregation, the largest coalition that cannot comes before it, if it is larger than t.
+// whoeverOpens returns the observers at the end of the list. The very last one is a coordinator who
+// can open every message. Under secure aggregation, the largest coalition that cannot open messages
+// comes before it, if it has more than t clients.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {
@@ -71,19 +72,19 @@ func (p *Protocol) whoeverOpens(t int) []method.View {
 	return []method.View{{Name: method.LargestCoalition, Who: who, Shares: p.roster.Fewest - most}, opens}
 }
 
-// Adjacencies returns the adjacencies for which a study states its cost, the study's own
-// adjacency first.
+// Adjacencies returns the adjacencies that costs are reported for, beginning with the study's own.
 func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjacencies() }
 
-// Event returns the proved cost for a client that has made the given number of releases, including
-// the scale phase. The study must have a privacy guarantee. If a person may have records at several
-// clients, Event covers the releases of one client only, unlike [Protocol.Cost].
+// Event returns the proved privacy cost for a client that has made the given number of releases,
+// including those of the scale phase. The study must have a privacy guarantee. If a person may have
+// records at several clients, Event covers only the releases of one of them, unlike
+// [Protocol.Cost].
 func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved returns the view with only the noise shares for which the privacy proof holds. Unless the
-// method is unsound, these are all of them.
+// proved returns the view, counting only noise shares that the privacy proof covers. Unless the
+// method is unsound, the proof covers all of them.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -91,12 +92,13 @@ func (p *Protocol) proved(view method.View) method.View {
 	return view
 }
 
-// A costing computes the cost of a number of releases for an observer who cannot subtract some
-// noise shares. [method.Method.Event] computes the proved cost, [method.Claimed] the claimed one.
+// A costing computes the cost of releases for an observer who cannot subtract the given number of
+// noise shares. [method.Method.Event] computes the cost that is proved, and [method.Claimed] the
+// cost that the method's authors claim.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-// eventOf composes the costs of the study's phases after the given number of releases. rounds
-// computes the cost of the rounds.
+// eventOf returns the combined cost of all phases of the study after the given number of releases.
+// The function rounds computes the part that the rounds cost.
 func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	inRounds := min(releases, p.method.Releases())
 	event, err := rounds(p.method, shares, adjacency, inRounds)
@@ -112,9 +114,10 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost that a ledger charges for the releases after+1 to last of the rounds,
-// counted from 1. All charges of a study together cost at most [Protocol.Event] of all releases.
-// The study must have a privacy guarantee and be sound ([Protocol.Sound]).
+// Increment returns the cost that a ledger charges for the releases number after+1 to number last
+// of the rounds. The first release is number 1. The charges for a whole study add up to at most the
+// [Protocol.Event] of all releases. The study must have a privacy guarantee and be sound
+// ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, after, last int) (accountant.Event, error) {
 	if most := p.method.Releases(); after < 0 || after > last || last > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", after+1, last, most)
@@ -122,15 +125,15 @@ func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, a
 	return p.method.Increment(view.Shares, adjacency, after, last)
 }
 
-// Cost returns the proved cost for a client that has made the given number of releases, as an upper
-// bound on ε. If a person may have records at several clients (privacy.people_across), it covers
-// the releases of that many clients.
+// Cost returns the proved cost for a client that has made the given number of releases. Its ε is an
+// upper bound. If a person may have records at several clients (privacy.people_across), the cost
+// covers the releases of all those clients.
 func (p *Protocol) Cost(view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, error) {
 	c, _, err := p.costOf(method.Method.Event, p.proved(view), adjacency, releases)
 	return c, err
 }
 
-// costOf returns the cost, whose ε is an upper bound, and a lower bound on ε.
+// costOf returns the cost, in which ε is an upper bound, and also a lower bound on ε.
 func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, float64, error) {
 	event, err := p.eventOf(rounds, view.Shares, adjacency, releases)
 	if err != nil {
@@ -139,7 +142,8 @@ func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant
 	return p.account(p.atHolders(event), view, adjacency)
 }
 
-// account converts an event to a cost, whose ε is an upper bound, and a lower bound on ε.
+// account converts an event to a cost, in which ε is an upper bound. It also returns a lower bound
+// on ε.
 func (p *Protocol) account(event accountant.Event, view method.View, adjacency accountant.Adjacency) (method.Cost, float64, error) {
 	profile, err := accountant.Account(event)
 	if err != nil {
@@ -149,13 +153,13 @@ func (p *Protocol) account(event accountant.Event, view method.View, adjacency a
 	epsilon, err := profile.EpsilonBy(accountant.Planned, delta)
 	c := method.Cost{View: view, Adjacency: adjacency, Epsilon: epsilon.Upper, Delta: delta, Method: string(epsilon.Method)}
 	if profile.Gaussian() {
-		c.Mu = profile.Mu() // only a Gaussian profile has a μ
+		c.Mu = profile.Mu() // μ is defined only for a Gaussian profile
 	}
 	return c, epsilon.Lower, err
 }
 
-// Costs returns the cost for a client that has made the given number of releases, for every view
-// and adjacency. The study's own view and adjacency come first.
+// Costs returns the cost of the given number of releases for every view and adjacency, beginning
+// with the study's own.
 func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	var costs []method.Cost
 	for _, view := range p.Views() {
@@ -171,7 +175,7 @@ func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 }
 
 // Published returns the name of the setting that makes the study's privacy claim wrong, or "" if
-// the claim is right. The name is [method.PublishedFactors] or [method.PublishedSampling].
+// the claim holds. The name is [method.PublishedFactors] or [method.PublishedSampling].
 func (p *Protocol) Published() string {
 	if m, ok := p.method.(method.Unsound); ok {
 		return m.Published()
@@ -182,9 +186,10 @@ func (p *Protocol) Published() string {
 // Sound reports whether the study's releases really cost no more than the study claims.
 func (p *Protocol) Sound() bool { return p.Published() == "" }
 
-// OutsideCosts returns the claimed, the true and the proved cost of the given number of releases.
-// The observer is an outsider, or anyone who reads messages if these are not summed. The costs are
-// equal unless the method is unsound ([method.Unsound]).
+// OutsideCosts returns three costs of the given number of releases: the cost that the method
+// claims, the true cost, and the cost that we can prove. They differ only if the method is unsound
+// ([method.Unsound]). The observer is an outsider, or a reader of messages if messages are not
+// summed.
 func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost, err error) {
 	outside := p.Views()[0]
 	for _, v := range p.Views() {
@@ -212,8 +217,8 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost
 }
 
 // ClosedForm returns the mean and the covariance of the Gaussian q with the given natural
-// parameters. It increases the variances to account for the noise of the private steps. The method
-// must be a [method.Stepped].
+// parameters. The covariance includes the noise of the private steps. The method must be a
+// [method.Stepped].
 func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
 	mean, cov, err = p.family.Moments(natural)
 	if err != nil {
@@ -226,8 +231,8 @@ func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDe
 	return mean, cov, nil
 }
 
-// OnDevice returns nil if the study's private steps can run on a device, and otherwise the reason
-// why not. The result depends on public numbers only.
+// OnDevice returns nil if the study's private steps can run on a device, and an error with the
+// reason if they cannot. The result depends on public numbers only.
 func (p *Protocol) OnDevice() error {
 	if m, ok := p.method.(method.Device); ok {
 		return m.OnDevice()
@@ -235,8 +240,8 @@ func (p *Protocol) OnDevice() error {
 	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
 }
 
-// Work describes the work of one client with the given number of records, to estimate its running
-// time. The number of steps is 0 if the method has no private steps.
+// Work describes the computation of one client with the given number of records, so that its
+// running time can be estimated. The number of steps is 0 if the method has no private steps.
 func (p *Protocol) Work(records int) cuda.Work {
 	w := cuda.Work{Visits: 1, Rounds: p.study.Inference.Rounds, Records: records, Dim: p.model.Dim()}
 	if s, ok := method.StepsOf(p.method); ok {
@@ -245,8 +250,8 @@ func (p *Protocol) Work(records int) cuda.Work {
 	return w
 }
 
-// ReleasesAfter returns the number of releases that a client has made after the given number of
-// plans, if it took all steps of each.
+// ReleasesAfter returns the number of releases that a client has made after answering the given
+// number of plans in full.
 func (p *Protocol) ReleasesAfter(plans int) int {
 	return p.method.ReleasesAfter(p.setting.Round(plans))
 }

@@ -18,16 +18,17 @@ func protocolOf(t *testing.T, clients int, privacy, inference, federation string
 
 func close9(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) }
 
-// With clip C, multiplier σ, U_min answers and t colluders, a noise share has the sd s = σC/√(U_min
-// − t). For an observer that cannot subtract k shares, T rounds cost μ = √T·C/(s·√k).
+// With the clipping bound C, multiplier σ, U_min answers and t colluders, the noise share of a
+// client has standard deviation s = σC/√(U_min − t). For an observer who cannot subtract k shares,
+// T rounds cost μ = √T·C/(s·√k).
 func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	for _, c := range []struct {
 		name, privacy, federation string
-		// noise shares that each observer cannot subtract
+		// number of noise shares that each observer cannot subtract
 		shares map[string]int
 		first  string
-		want   float64 // number of noise shares whose sum has the multiplier σ
+		want   float64 // number of noise shares that add up to the multiplier σ
 	}{
 		{"all", "client", "", map[string]int{"outside": 10, "participant": 9, "coordinator": 1}, "outside", 10},
 		{"fewest", "client", "min_clients = 7", map[string]int{"outside": 7, "participant": 6, "coordinator": 1}, "outside", 7},
@@ -69,7 +70,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// The cost for the target's observer and adjacency is at most the target, and near it.
+// For the observer and adjacency of the privacy target, the cost is just below the target.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{"unit = \"client\"\nclip = 60", ""},
@@ -90,14 +91,15 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// Claimed, true and proved costs differ only for published factors with the unit client.
+// The claimed, true and proved costs differ only if factors are published and the study protects
+// clients.
 func TestOutsideCosts(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	client := "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"
 	for _, c := range []struct {
 		privacy, inference, federation string
 		sound                          bool
-		fewest, shares                 int // clients in the smallest sum, and noise shares that add up to multiplier σ
+		fewest, shares                 int // number of clients in the smallest sum, and of noise shares that add up to multiplier σ
 		factor                         float64
 	}{
 		{client, "factors = \"tied\"", "", true, 8, 8, 1},
@@ -112,7 +114,7 @@ func TestOutsideCosts(t *testing.T) {
 		p := protocolOf(t, 8, c.privacy, c.inference, c.federation)
 		claimed, truth, sound, err := p.OutsideCosts(rounds)
 		check(t, err)
-		total := sigma * math.Sqrt(float64(c.fewest)/float64(c.shares)) // sd of the noise in the smallest sum, in clips
+		total := sigma * math.Sqrt(float64(c.fewest)/float64(c.shares)) // standard deviation of the noise in the smallest sum, relative to the clipping bound
 		want := struct{ claimed, truth, sound float64 }{claimed: c.factor * math.Sqrt(rounds) / total}
 		want.truth, want.sound = want.claimed, want.claimed
 		if !c.sound {
@@ -127,7 +129,7 @@ func TestOutsideCosts(t *testing.T) {
 				t.Errorf("μ = %g is stated as ε = %g, want %g", cost.Mu, cost.Epsilon, want)
 			}
 		}
-		// Cost returns the proved cost, even if the study claims less.
+		// Cost returns the proved cost, even if the study claims a lower one.
 		for _, v := range p.Views() {
 			if charged, err := p.Cost(v, p.study.Privacy.Adjacency, rounds); err != nil || !c.sound && !close9(charged.Mu, want.sound) {
 				t.Errorf("%q: %s is charged μ = %g, %v; want %g", c.inference, v.Name, charged.Mu, err, want.sound)
@@ -136,7 +138,8 @@ func TestOutsideCosts(t *testing.T) {
 	}
 }
 
-// A large δ is refused, because publishing one record or client at random would satisfy it.
+// A large δ is refused, because a mechanism that publishes a random record or client would satisfy
+// it.
 func TestDeltaIsSmall(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	for _, c := range []struct{ privacy, federation, want string }{

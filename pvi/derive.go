@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// checkShard returns an error if the shard does not fit the model or the method. It accepts any
-// number of records: others would notice a client that does not start.
+// checkShard returns an error if the shard does not fit the model or the method. It does not limit
+// the number of records: a client that failed to start would reveal something about it.
 func (p *Protocol) checkShard(s *shard.Shard) error {
 	if err := p.method.CheckShard(s); err != nil {
 		return err

@@ -10,10 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// NewProtocol allocates at most 24 bytes for each coefficient. Names and priors are computed on
-// demand.
+// NewProtocol allocates at most 24 bytes per coefficient. Names and priors are computed on demand.
 func TestManyCoefficientsTakeLittleMemory(t *testing.T) {
-	const coefficients, each = 1_000_000, 24 // number of coefficients; bytes allowed for each of them
+	const coefficients, each = 1_000_000, 24 // number of coefficients, and allowed bytes per coefficient
 	levels := func(n int) string {
 		var b strings.Builder
 		for i := range n {

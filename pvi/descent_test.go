@@ -45,7 +45,7 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// dealt returns record i of the studies with gradient steps.
+// dealt returns record i for the studies with gradient steps.
 func dealt(i int) (x, y float64) {
 	x = math.Sin(float64(i))
 	if math.Sin(float64(7*i)) < x {
@@ -61,7 +61,7 @@ func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	return site
 }
 
-// Of a client's steps, only the batch sizes depend on its number of records.
+// A client's number of records affects the batch sizes of its steps, and nothing else about them.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
@@ -119,7 +119,7 @@ func TestDescentDefaults(t *testing.T) {
 	whole := set("inference", "{ rounds = 20 }")
 	p := descentProtocol(t, whole)
 	d := stepsOf(p)
-	// The regressors are an intercept and a uniform number on [−1, 1], with a mean squared norm of
+	// The regressors are an intercept and a number uniform on [−1, 1], so their mean squared norm is
 	// 4/3.
 	if d.Round != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
@@ -137,15 +137,15 @@ func TestDescentDefaults(t *testing.T) {
 			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
 		}
 	}
-	// With few records, clip and step size depend on the ratio of signal to noise, which here is
-	// proportional to the number of records. want is the factor by which both are multiplied.
+	// With few records, the clipping bound and the step size shrink with the signal-to-noise ratio,
+	// which is proportional to the number of records here. Both are multiplied by the factor want.
 	for records, want := range map[string]float64{"94": 1, "93": 0.997150, "70": 0.750543, "40": 0.5, "1": 0.5} {
 		few := []study.Override{whole, {Key: "federation.nominal_records", Value: records}, {Key: "privacy.delta", Value: "1e-5"}}
 		d = stepsOf(descentProtocol(t, few...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-5 || math.Abs(d.Clip/0.5/math.Sqrt(4./3)-want) > 1e-5 {
 			t.Errorf("two clients of %s records: %+v, want a pace of %g", records, *d, want)
 		}
-		// The noise multiplier that the target needs gives the same pace.
+		// The noise multiplier that this target needs leads to the same clipping bound and step size.
 		d = stepsOf(descentProtocol(t, append(few, set("privacy", `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`))...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-4 {
 			t.Errorf("two clients of %s records, by the noise: %+v, want a pace of %g", records, *d, want)
@@ -167,11 +167,11 @@ func TestDescentSiteRestored(t *testing.T) {
 	}
 }
 
-// Restore refuses a state that counts fewer or more releases than the solver made.
+// Restore refuses a state whose count of releases differs from the number that the solver made.
 func TestStatesThatHideReleases(t *testing.T) {
 	for _, c := range []struct {
 		p       *Protocol
-		charged int // number of releases of the first answer
+		charged int // number of releases charged for the first answer
 	}{{descentProtocol(t), 3}, {startProtocol(t), 6}} {
 		s := site(t, c.p, descentShard(c.p, 50))
 		plan, _ := NewServer(c.p).Next()
@@ -190,8 +190,8 @@ func TestStatesThatHideReleases(t *testing.T) {
 	}
 }
 
-// If a solver fails in the middle of a plan, its releases are charged, and the plan is not answered
-// again.
+// If a solver fails in the middle of a plan, the releases it has made are charged, and the site
+// does not answer the plan again.
 func TestDescentVisitThatFails(t *testing.T) {
 	p := descentProtocol(t, set("inference", `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`))
 	site := site(t, p, descentShard(p, 50))
@@ -212,7 +212,7 @@ func TestDescentVisitThatFails(t *testing.T) {
 	}
 }
 
-// A site refuses a plan once it has taken all steps of the budget.
+// A site that has taken all steps of its budget refuses further plans.
 func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	p := descentProtocol(t)
 	site := site(t, p, descentShard(p, 50))

@@ -13,14 +13,15 @@ import (
 
 func set(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// The gradients of a record at K draws of θ form one vector, whose length and clip grow with K.
+// The gradients of a record at K draws of θ form one vector. Its length and its clipping bound grow
+// with K.
 func TestDescentOfSeveralDraws(t *testing.T) {
 	one := descentProtocol(t)
 	for _, c := range []struct {
 		gradients string
 		draws     int
 		size      int
-		longer    float64 // norm of the record's vector, in gradients
+		longer    float64 // norm of the record's vector, relative to that of one gradient
 	}{
 		{"aligned", 4, 8, 2},
 		{"joint", 1, 4, 1},
@@ -41,7 +42,7 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 	}
 }
 
-// fixedBatches has 1000 records, batches of 10, σ = 1 and 1000 steps.
+// fixedBatches returns a protocol with 1000 records, batches of 10, σ = 1 and 1000 steps.
 func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Override) *Protocol {
 	t.Helper()
 	return descentProtocol(t, append([]study.Override{
@@ -51,8 +52,8 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 	}, more...)...)
 }
 
-// The published sampling claims ε = 1.83 under add-remove and 2.84 under replace-one for
-// fixedBatches. The true ε is at least 13.4.
+// For the study of fixedBatches, the published sampling claims ε = 1.83 under add-remove and 2.84
+// under replace-one. The true ε is at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
@@ -78,8 +79,8 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// With the published sampling under add-remove, the number of records is private, so neither the
-// batch size nor the divisor of sums depends on it. A client with fewer than
+// Under add-remove adjacency the number of records is private. With the published sampling, neither
+// the batch size nor the divisor of sums may therefore depend on it. A client with fewer than
 // federation.nominal_records is refused.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
@@ -116,13 +117,14 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	if math.Abs(cost.Epsilon/want-1) > 1e-4 || cost.Epsilon < want*(1-1e-5) {
 		t.Errorf("ε = %.8g, by the sampling %.8g", cost.Epsilon, want)
 	}
-	// The cost is that of the nominal number of records, although ten of 1,099 are a smaller share
-	// than ten of 1000.
+	// The cost is computed for the nominal number of records, although a batch of ten is a smaller
+	// part of 1,099 records than of 1000.
 	wider := fixedBatches(t, "without-replacement", "replace-one", set("federation", "{ nominal_records = 1000, max_records = 1099 }"))
 	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
 		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
-	// No client's batches hold more than 1/100 of its records, for which the cost was computed.
+	// The cost was computed for batches of 1/100 of the records, so no client's batches are a larger
+	// part.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
 		check(t, err)
@@ -156,7 +158,7 @@ func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return protocolFor(t, 2, startStudy, overrides...)
 }
 
-// The study divides its ε between the starting statistics and the steps.
+// The starting statistics and the steps share the study's ε.
 func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := startProtocol(t, set("inference.sampling_rate", rate))
@@ -192,7 +194,7 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	}
 }
 
-// A restored site does not release its statistics again.
+// A restored site that has already released its statistics does not release them again.
 func TestStartIsReleasedOnce(t *testing.T) {
 	p := startProtocol(t)
 	if h := sameAfterRestarts(t, p, 1, descentShard(p, 80), descentShard(p, 0)); h.sites[0].Releases() != 1+4*5 {

@@ -22,11 +22,11 @@ func (noDevice) Write(uint64, []uint64) error                  { return errNoDev
 func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
 func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
 
-// OnDevice decides from public numbers, whatever a client's number of records.
+// The answer of OnDevice depends on public numbers only, not on how many records a client has.
 func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides []study.Override
-		want      string // part of the expected error; empty if there is none
+		want      string // part of the expected error, or empty
 	}{
 		"full batches":    {[]study.Override{set("inference.sampling_rate", "1.0")}, ""},
 		"poisson batches": {[]study.Override{set("inference.sampling_rate", "0.1")}, ""},
@@ -51,7 +51,7 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 			s := descentShard(p, n)
 			site, err := p.NewSite(clientID(0), s)
 			if err != nil {
-				continue // the study needs more records
+				continue // this study needs more records
 			}
 			for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
 				if err := site.OnDevice(s, solver.Accelerator{Selection: selection}); err != nil {
@@ -62,7 +62,7 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 	}
 }
 
-// A site whose device fails completes the study, with the same releases at the same cost.
+// A site whose device fails still completes the study, with the same releases and at the same cost.
 func TestSiteWithoutItsDevice(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate))

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Solvers that diverge, panic, or propose the present factor.
+// These solvers diverge, panic, or propose the factor that they were given.
 type (
 	diverging struct{ solver.Solver }
 	panicking struct{ solver.Solver }
@@ -34,9 +34,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// Whether a solver converges depends on the records. So a client whose solver diverges or panics
-// answers as if its factor did not change, and is charged. Only without a privacy guarantee does
-// Propose return an error.
+// A solver may converge with some records and not with others, so a failure must stay private. If a
+// client's solver diverges or panics, the client answers as if its factor had not changed, and pays
+// for the answer. Propose returns the error only in studies without a privacy guarantee.
 func TestDivergenceIsPrivate(t *testing.T) {
 	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

@@ -12,13 +12,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// odd are fields with extreme numbers, no numbers, or nothing.
+// odd lists fields that are extreme numbers, not numbers, or empty.
 var odd = []string{
 	"", "NA", "nan", "NaN", "inf", "-Inf", "1e308", "-1e308", "1e400", "5e-324", "-0", "0", "1", "2147483648",
 	"9007199254740993", "0x1p-1074", "1_0", "x", "\"a", "1e5",
 }
 
-// lineOf draws a line of a file. In a hostile line, a third of the fields are odd.
+// lineOf makes up a line of a file at random. In a hostile line, a third of the fields are odd.
 func lineOf(r *rand.Rand, st *study.Study, hostile bool) string {
 	fields := make([]string, len(st.Columns))
 	for i := range fields {
@@ -38,8 +38,8 @@ func lineOf(r *rand.Rand, st *study.Study, hostile bool) string {
 	return strings.Join(fields, ",")
 }
 
-// neighbouringFiles returns the records of two files of a client. They differ in one line, or in
-// all if the study protects clients.
+// neighbouringFiles returns the records of two versions of a client's file. They differ in one line
+// or, if the study protects clients, in all lines.
 func neighbouringFiles(t *testing.T, r *rand.Rand, st *study.Study) (data [2]*shard.Records) {
 	t.Helper()
 	header := ""
@@ -69,16 +69,16 @@ func neighbouringFiles(t *testing.T, r *rand.Rand, st *study.Study) (data [2]*sh
 	return data
 }
 
-// Releases of neighbouring files with the same noise differ by at most the accounted sensitivity,
-// whatever is in the lines. Unlike TestScoresOfNeighbours, the test starts from text, and uses the
-// formulas of the bank.
+// Given the same noise, the releases from two neighbouring files differ by at most the sensitivity
+// that the accountant assumes, no matter what the lines contain. Unlike TestScoresOfNeighbours, the
+// test starts from text and uses the formulas of the test bank.
 //
 //abuse:case P19 releases of files that differ in one line of any text differ by the accounted sensitivity at most
 func TestReleasesOfNeighbouringFiles(t *testing.T) {
 	cases := []struct {
 		unit      study.Unit
 		adjacency accountant.Adjacency
-		more      string // further tables of the study
+		more      string // additional tables of the study
 	}{
 		{study.Record, accountant.AddRemove, ""},
 		{study.Record, accountant.ReplaceOne, "describe = {}\n"},
@@ -99,7 +99,7 @@ federation = { nominal_records = 15, max_records = 100, opens = "sums", min_clie
 %s`, c.unit, c.adjacency, c.more))))
 		}
 		st, err := parse()
-		if err != nil && c.unit == study.Client { // with protected clients, intervals of this formula are not known to hold
+		if err != nil && c.unit == study.Client { // With this formula and protected clients, intervals have not been shown to hold.
 			c = cases[0]
 			st, err = parse()
 		}

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client refuses an impossible outcome of the last round, and one that counts an answer that it
-// did not give.
+// A client refuses an impossible outcome of the last round. It also refuses an outcome that counts
+// an answer of its own that it never gave.
 func TestOneStepSettle(t *testing.T) {
 	h := defaultHouse(t, oneStepProtocol(t))
 	_, sites, o := h.last(t, 1)
@@ -56,7 +56,7 @@ func TestOneStepSettle(t *testing.T) {
 	}
 }
 
-// Check returns the error of Propose and does not change the site.
+// Check returns the same error as Propose, and leaves the site as it is.
 func TestCheckIsWhatProposeSays(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 2, 1)
 	plan, _ := h.server.Next()

@@ -63,7 +63,7 @@ func rosterOf(clients int) []ClientID {
 
 func clientID(m int) ClientID { return ClientID(fmt.Sprintf("c%02d", m)) }
 
-// planeRecords draws n records for client m from a linear model with its own slope.
+// planeRecords draws n records for client m from a linear model whose slope depends on m.
 func planeRecords(seed uint64, m, n int) *shard.Records {
 	r := rand.New(rand.NewPCG(seed, uint64(m)))
 	records := new(shard.Records)
@@ -102,7 +102,7 @@ func (h *house) newSite(m int) *Site {
 	return site
 }
 
-// give replaces the records of client m in a new site.
+// give replaces client m's site by a new one with the given records.
 func (h *house) give(m int, records *shard.Records) {
 	h.t.Helper()
 	h.shards[m] = shard.Design(h.protocol.study, records)
@@ -123,7 +123,8 @@ func (h *house) settle(o *Outcome) {
 	}
 }
 
-// answered returns the outcome after the clients of the plan answer. The sites do not get it.
+// answered lets the clients of the plan answer, and returns the outcome without delivering it to
+// the sites.
 func (h *house) answered(plan *Plan) (o *Outcome) {
 	h.t.Helper()
 	for m, s := range h.sites {
@@ -144,7 +145,8 @@ func (h *house) run() {
 	}
 }
 
-// pooled returns the exact posterior given all records, in the layout of a full family.
+// pooled returns the exact posterior of all records together, with the natural parameters in the
+// order of a full family.
 func (h *house) pooled() []float64 {
 	model := h.protocol.Model().Linear()
 	sum := make([]float64, model.StatisticsSize())

@@ -10,7 +10,7 @@ import (
 )
 
 // The Rényi costs of two increments and of the last round add up to the cost of the study. The
-// first costs Event of its releases.
+// first increment costs as much as Event says.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),

@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// An Influence describes how one client's answer affected a round. It is computed from published
-// releases only.
+// An Influence describes how much one client's answer affected a round. It is computed from
+// published releases only.
 type Influence struct {
 	Client ClientID `json:"client"`
 	// Norm is the L2 norm of the answer, divided by the median norm of the other answers.
 	Norm float64 `json:"norm"`
-	// Shift is the distance by which the mean of q would move without the answer: the largest
-	// change of a coordinate, in sds of q. The unit is the sd of the prior if the study reports
-	// point estimates. Shift is 0 if λ is rejected either way, or if the server does not compute
-	// it.
+	// Shift is how far the mean of q would move without the answer: the largest change of a
+	// coordinate, in standard deviations of q. If the study reports point estimates, those of the
+	// prior are used instead. Shift is 0 if λ is rejected with and without the answer, or if the
+	// server does not compute it.
 	Shift float64 `json:"shift"`
 	// Blocks is true if λ was rejected, but would have been accepted without this answer.
 	Blocks bool `json:"blocks,omitempty"`
 }
 
-// Watch makes the server compute the [Influence] of each answer when a round ends, if the study
-// publishes releases. Each takes about as long as the end of a round.
+// Watch makes the server compute the [Influence] of each answer at the end of a round, if the study
+// publishes releases. This takes about as long for each answer as ending the round does.
 func (s *Server) Watch() { s.watching = true }
 
 // Influences returns the influences of the answers in the last finished round, in the order of
@@ -32,19 +32,20 @@ const (
 	// [Influence].Shift is computed only if q has at most mostShifts natural parameters.
 	mostShifts = 1 << 12
 
-	// [Influence].Shift is computed only if the answers times the natural parameters are at most
-	// mostRefits. The limit is for methods that compute q again from the sums of all rounds.
+	// [Influence].Shift is computed only if the number of answers times the number of natural
+	// parameters is at most mostRefits. The limit matters for methods that compute q anew from the
+	// sums of all rounds.
 	mostRefits = 1 << 11
 )
 
-// shifts reports whether [Influence].Shift is cheap enough to compute with the given number of
+// shifts reports whether computing [Influence].Shift is cheap enough for the given number of
 // answers.
 func (s *Server) shifts(answers int) bool {
 	size := s.protocol.family.Size()
 	return size <= mostShifts && (s.protocol.method.Exact() || answers*size <= mostRefits)
 }
 
-// influence computes the influence of the answers of a round that is about to end.
+// influence computes the influence of each answer in a round that is about to end.
 func (s *Server) influence(number int, r *round) []Influence {
 	size, n := s.protocol.messages.Size, len(r.Answered)
 	if !s.watching || len(r.Releases) == 0 || n < 2 {
@@ -86,7 +87,8 @@ func (s *Server) influence(number int, r *round) []Influence {
 	return all
 }
 
-// triedMoments returns the mean and the sds of q after the last call to try.
+// triedMoments returns the mean and the standard deviations of the q that the last call to try
+// computed.
 func (s *Server) triedMoments() (mean, sds []float64) {
 	var m moments
 	s.q.there(func() { s.q.moments(&m) })
@@ -103,8 +105,8 @@ func (s *Server) triedMoments() (mean, sds []float64) {
 	return mean, variances
 }
 
-// shift returns the largest difference between mean and the mean after the last call to try, in
-// units of sds.
+// shift returns the largest difference between mean and the mean that the last call to try led to,
+// in units of sds.
 func (s *Server) shift(mean, sds []float64) (largest float64) {
 	if mean == nil {
 		return 0

@@ -8,8 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A shift is the distance of the posterior's mean from that of a server whose last outcome lacks
-// the client's release. With point estimates the unit is the sd of the prior.
+// The shift must be the distance to the posterior mean of another server, whose last outcome lacks
+// the client's release. If the study reports point estimates, the unit is the standard deviation of
+// the prior.
 func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"scores":     {{Key: "inference", Value: "{ rounds = 5 }"}, {Key: "federation.nominal_records", Value: "12"}},
@@ -48,7 +49,7 @@ func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 	}
 }
 
-// without returns the mean of q after the outcomes in past and after o without client m.
+// without returns the mean of q after the outcomes in past, followed by o with client m left out.
 func (h *house) without(past []*Outcome, o *Outcome, m int) []float64 {
 	h.t.Helper()
 	again := NewServer(h.protocol)

@@ -11,22 +11,22 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A posterior is λ on the lattice, with values computed from it. The server and every site keep
-// one. Floats may differ between machines in the last bit, and so may λ unless its arithmetic is
-// exact.
+// A posterior is λ on the lattice, together with values computed from it. The server and every site
+// have their own copy. Floating-point values may differ between machines in the last bit, and so
+// may λ unless its arithmetic is exact.
 type posterior struct {
 	protocol *Protocol
-	lambda   []Wide // λ − λ_prior, in units of the lattice
+	lambda   []Wide // λ − λ_prior in lattice units
 	now      moments
 	meanOf   func(dst, nat []float64) error
 
 	walk  method.Walk
-	tried method.Move // move that the last call of try computed; nil after commit
+	tried method.Move // the move that the last call to try computed; nil after a commit
 	then  moments     // moments of q after the move in tried
 }
 
-// moments holds the natural parameters and the mean of q as floats. They are computed on demand,
-// because q may have a million coordinates.
+// moments holds the natural parameters and the mean of q in floating point. They are computed only
+// when needed, because q may have a million coordinates.
 type moments struct {
 	natural, mean []float64
 	known         bool
@@ -53,7 +53,7 @@ func (q *posterior) known() *moments {
 	return &q.now
 }
 
-// moments computes m from λ, and reports whether q is proper.
+// moments computes m from λ and reports whether q is a proper distribution.
 func (q *posterior) moments(m *moments) (proper bool) {
 	p := q.protocol
 	if m.natural == nil {
@@ -66,8 +66,9 @@ func (q *posterior) moments(m *moments) (proper bool) {
 	return m.known
 }
 
-// try computes the λ after plan number n, and reports whether q is then proper. sum is the opened
-// sum of the answers, in coordinates around centre. λ changes only when commit is called.
+// try computes λ after plan number n, and reports whether q would then be a proper distribution.
+// sum is the opened sum of the answers, in coordinates relative to centre. λ itself changes only
+// when commit is called.
 func (q *posterior) try(n, answers int, sum, centre []int64) (proper bool) {
 	return q.tryMove(q.walk.Step(n, answers, q.protocol.damping(n), sum, centre))
 }
@@ -80,15 +81,15 @@ func (q *posterior) tryMove(move method.Move) (proper bool) {
 	return proper
 }
 
-// there calls f with q.lambda set to the λ of the last call to try.
+// there calls f with q.lambda temporarily set to the λ that the last call to try computed.
 func (q *posterior) there(f func()) {
 	q.lambda = q.tried.To(q.lambda)
 	f()
 	q.lambda = q.tried.Back(q.lambda)
 }
 
-// take commits the first move after which q is proper, up to rounding, and reports whether there is
-// one.
+// take tries the moves in order, commits the first one that makes q proper up to rounding, and
+// reports whether it found one.
 func (q *posterior) take(moves []method.Move) (proper bool) {
 	for _, m := range moves {
 		if q.tryMove(m) || q.borderline() {
@@ -101,8 +102,8 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 
 func (q *posterior) end() { q.take(q.walk.End()) }
 
-// restore sets λ and the state of q.walk to saved values. ended is true after the last outcome of
-// the study.
+// restore sets λ and the state of q.walk to saved values. If ended is true, they were saved after
+// the last outcome of the study.
 func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	if len(saved) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))
@@ -120,8 +121,9 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	return nil
 }
 
-// same reports whether as equals λ, up to rounding if λ is computed in floating point. Rounding
-// does not affect privacy: at any θ chosen without the records, a record adds at most the clip.
+// same reports whether as equals λ. Where λ is computed in floating point, small rounding
+// differences do not count. They do not affect privacy, because a record adds at most the clipping
+// bound at any θ chosen without looking at the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)
@@ -132,7 +134,7 @@ func (q *posterior) same(as []Wide) bool {
 func (q *posterior) near(as []Wide) bool {
 	p, natural := q.protocol, q.natural()
 	d := p.family.Dim()
-	diagonal := make([]float64, d) // diagonal of the precision
+	diagonal := make([]float64, d) // diagonal of the precision matrix
 	for k := range p.coordinates.Precisions() {
 		if i, j := p.coordinates.Entry(k); i == j {
 			diagonal[i] = natural[d+k]
@@ -161,7 +163,7 @@ func (q *posterior) remarks() *method.Remarks {
 	return nil
 }
 
-// proper reports whether q, which is the prior moved by λ, is a proper distribution.
+// proper reports whether q, that is, the prior plus λ, is a proper distribution.
 func (q *posterior) proper() bool {
 	q.then.known = false
 	if !gaussian.Independent(q.protocol.family) {
@@ -177,11 +179,12 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
 }
 
-// blockSize is the number of independent coordinates in a block.
+// blockSize is the number of coordinates in a block.
 const blockSize = 512
 
-// blocks calls f for each block of coordinates of q, with the index of its first coordinate and its
-// natural parameters. It holds one block in memory at a time. The coordinates must be independent.
+// blocks calls f for each block of coordinates of q, with the index of the block's first coordinate
+// and the block's natural parameters. Only one block is in memory at a time. The coordinates must
+// be independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
@@ -200,23 +203,24 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 	return nil
 }
 
-// boundary bounds how far an element of the precision matrix may differ between machines, relative
-// to the magnitudes of its terms. The computed Cholesky factor of a d×d matrix is exact for a
-// matrix within d²·2⁻⁵⁰ of it.
+// boundary bounds how much an element of the precision matrix may differ between machines, relative
+// to the magnitudes of the terms it is a sum of. The computed Cholesky factor of a d×d matrix is
+// the exact factor of a matrix within d²·2⁻⁵⁰ of it.
 func (p *Protocol) boundary() float64 {
 	d := float64(p.family.Dim() + 1)
 	return d * d * 0x1p-50
 }
 
-// borderline reports whether rounding errors decide if q is proper after the last call to try. If
-// so, it computes the mean of q with the largest such error added to the diagonal of its precision.
+// borderline reports whether rounding errors decide whether q is proper after the last call to try.
+// If they do, it adds the largest possible rounding error to the diagonal of the precision, and
+// computes the mean of q from that.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
-		return false // in floating point, precisions are positive unless the descent diverged
+		return false // In floating point, precisions are positive unless the descent has diverged.
 	}
 	q.there(func() {
 		q.moments(&q.then)
-		// Another machine may disagree about whether q is proper.
+		// Here, another machine might come to a different verdict.
 		if so = !q.nudged(-1) && q.nudged(1); so {
 			q.then.known = true
 		}
@@ -224,8 +228,8 @@ func (q *posterior) borderline() (so bool) {
 	return so
 }
 
-// nudged adds a multiple of the largest rounding error ([Protocol.boundary]) to the diagonal of the
-// precision of q. It computes the mean of the result and reports whether it is proper.
+// nudged adds a multiple of the largest rounding error ([Protocol.boundary]) to the diagonal of q's
+// precision. It computes the mean from the result and reports whether it is proper.
 func (q *posterior) nudged(multiple float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)
@@ -246,14 +250,14 @@ func (q *posterior) commit() {
 	q.now, q.then = q.then, q.now
 }
 
-// centre returns the mean of q in units of 2^-[lambda.CentreBits], or nil if the coordinates have
-// no centre.
+// centre returns the mean of q in units of 2^-[lambda.CentreBits], or nil if the coordinates are
+// not centred.
 func (q *posterior) centre() []int64 {
 	if !q.protocol.coordinates.Centred() {
 		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
-	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also true if q counts as proper only because of rounding
+	if q.now.known || !gaussian.Independent(q.protocol.family) { // The mean is also known if q counts as proper only because of rounding.
 		lambda.RoundCentre(centre, q.mean())
 		return centre
 	}

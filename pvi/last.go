@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// lastRounds returns the study's last round, if it has one. The noise is computed from multiplier,
-// the noise multiplier of the private steps.
+// lastRounds returns the study's last round, or nothing if the study has none. multiplier is the
+// noise multiplier of the private steps, which determines the noise.
 func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil
@@ -29,8 +29,8 @@ var (
 	errTooEarly    = errors.New("the last round comes after all others, some of which have no outcome yet")
 )
 
-// LastRound returns the coordinator's state machine for the last round. The server must have an
-// outcome for every plan of the rounds.
+// LastRound returns the state machine with which the coordinator runs the last round. All plans of
+// the rounds must have outcomes.
 func (s *Server) LastRound() (*lastround.Server, error) {
 	p := s.protocol
 	switch {
@@ -42,8 +42,8 @@ func (s *Server) LastRound() (*lastround.Server, error) {
 	return lastround.NewServer(p.after[0], p.startOfLast(s.q)), nil
 }
 
-// LastRound returns the client's state machine for the last round, with the client's records.
-// The site must have applied the outcome of every plan of the rounds.
+// LastRound returns the state machine with which a client with the given records takes part in the
+// last round. The site must have applied the outcomes of all plans.
 func (s *Site) LastRound(records *shard.Shard) (*lastround.Site, error) {
 	p := s.protocol
 	switch {

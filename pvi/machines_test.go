@@ -21,7 +21,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Settings with different ways to update λ and the factors.
+// These settings update λ and the factors in different ways.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -39,9 +39,9 @@ var bookkeepings = []struct{ privacy, inference string }{
 	{clientPrivacy + "\nadjacency = \"replace-one\"", ``},
 }
 
-// After every outcome λ is, to the last bit, λ_prior + Σ λ_m if the factors contain their noise,
-// and otherwise that plus the noise in the accepted sums, which the test draws again. Answers come
-// in any order, late or not at all, and some rounds are void.
+// After every outcome, λ equals λ_prior + Σ λ_m to the last bit if the factors contain their own
+// noise. Otherwise it also includes the noise in the accepted sums, which the test draws a second
+// time. Answers come in any order, late or not at all, and some rounds are void.
 func TestInvariant(t *testing.T) {
 	const clients = 5
 	for _, b := range bookkeepings {
@@ -51,7 +51,7 @@ func TestInvariant(t *testing.T) {
 				h := newHouse(t, st, clients, rapid.Uint64Range(0, 3).Draw(rt, "seed"))
 				p := h.protocol
 				noise := make([]Wide, p.family.Size()) // λ_noise, the sum of the noise in all accepted outcomes
-				flying := map[int][]*Release{}         // answers not yet collected, by plan
+				flying := map[int][]*Release{}         // answers that have not been collected yet, by plan
 				for !h.server.Done() {
 					if plan, ok := h.server.Next(); ok {
 						for m, s := range h.sites {
@@ -120,14 +120,14 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 		}
 	}
 	if p.study.Inference.Factors == study.Tied {
-		return // the weights of tied factors add up to one
+		return // The weights of tied factors add up to one.
 	}
 	if !slices.Equal(total, h.server.Lambda()) {
 		t.Fatalf("λ − λ_prior is %v, the factors and the noise add up to %v", h.server.Lambda(), total)
 	}
 }
 
-// Without noise and with a conjugate model, one round leads to the exact posterior.
+// If the model is conjugate and there is no noise, a single round finds the exact posterior.
 func TestOneRoundIsPooled(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"", "schedule = \"sequential\"", "schedule = \"asynchronous\""} {
 		h := newHouse(t, planeStudy(t, noPrivacy, inference, ""), 5, 1)
@@ -160,7 +160,7 @@ func TestTiedFactors(t *testing.T) {
 	}
 }
 
-// The bits of the final λ do not depend on which client has which shard.
+// It does not matter which client has which shard: the final λ is the same to the last bit.
 func TestPermutation(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"\ndamping = 0.3", "schedule = \"sequential\"", "schedule = \"asynchronous\"\ndamping = 0.5"} {
 		st := planeStudy(t, noPrivacy, inference, "")
@@ -188,8 +188,8 @@ func TestSavedStateContinues(t *testing.T) {
 	}
 }
 
-// sameAfterRestarts compares the final states without and with restarts. It returns the house
-// without.
+// sameAfterRestarts checks that a study with restarts ends in the same states as one without, and
+// returns the house without restarts.
 func sameAfterRestarts(t *testing.T, p *Protocol, seed uint64, shards ...*shard.Shard) *house {
 	t.Helper()
 	steady, restarted := houseOf(t, p, seed, shards...), houseOf(t, p, seed, shards...)
@@ -208,8 +208,8 @@ func sameAfterRestarts(t *testing.T, p *Protocol, seed uint64, shards ...*shard.
 	return steady
 }
 
-// runRestarting restores all machines before and after every message. An answer makes as many
-// releases as Ahead says, and a plan is answered once.
+// runRestarting restores all machines before and after every message. It checks that an answer
+// makes as many releases as Ahead says, and that no plan is answered twice.
 func (h *house) runRestarting() {
 	h.t.Helper()
 	restart := func() {
@@ -266,7 +266,7 @@ func (h *house) restart(m int) {
 
 func TestRefusals(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "min_clients = 3")
-	// do changes or repeats one message of a new study, which must then be refused.
+	// do changes or repeats one message of a new study. The receiver must refuse it.
 	for _, c := range []struct {
 		name string
 		want string
@@ -313,7 +313,7 @@ func TestRefusals(t *testing.T) {
 		{"outcome with an answer to another plan", "that client \"c00\" did not give", func(h *house, p *Plan) error {
 			next := *p
 			next.Number = 2
-			h.propose(0, &next) // The client has not yet answered plan 1.
+			h.propose(0, &next) // The client has not answered plan 1 yet.
 			return h.sites[0].Settle(&Outcome{Protocol: p.Protocol, Sequence: 1, Number: 1, Verdict: Void, Centre: p.Centre, Participants: []ClientID{"c00"}})
 		}},
 		{"outcome with another centre", "another centre than the plan", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Centre = []int64{1, 2} }) }},
@@ -335,7 +335,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// unchanged returns the error of f, or another error if f fails and changes m.
+// unchanged calls f, which must not change m, and returns the error of f or an error that says that
+// m has changed.
 func unchanged(m encoding.BinaryMarshaler, f func() error) error {
 	before, _ := m.MarshalBinary()
 	err := f()
@@ -350,7 +351,7 @@ func (h *house) answer(m int, plan *Plan) error {
 	return unchanged(s, func() error { return s.Propose(new(Release), plan, seeded.Stream(1, "refused")) })
 }
 
-// collect passes the answer of site 0, edited by change, to the server.
+// collect applies change to the answer of site 0 and passes it to the server.
 func (h *house) collect(plan *Plan, change func(*Release)) error {
 	r := h.propose(0, plan)
 	if change != nil {
@@ -367,7 +368,7 @@ func (h *house) deliver(r *Release) error {
 	return unchanged(h.server, func() error { _, err := h.server.Collect(r); return err })
 }
 
-// follow makes site 0 apply the plan's outcome after change.
+// follow applies change to the plan's outcome and passes it to site 0.
 func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	outcome := h.answered(plan)
 	outcome.Participants = slices.Clone(outcome.Participants)
@@ -375,7 +376,7 @@ func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	return unchanged(h.sites[0], func() error { return h.sites[0].Settle(outcome) })
 }
 
-// If fewer than U_min clients answer, no sum is opened, but privacy is spent.
+// If fewer than U_min clients answer, their sum is not opened, but their privacy is spent.
 func TestVoid(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 3"), 4, 1)
 	plan, _ := h.server.Next()
@@ -403,11 +404,11 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// If rounding decides whether q is proper, a client follows either verdict, and otherwise only the
-// right one.
+// If q is so close to improper that rounding decides, a client accepts either verdict. In all other
+// cases it accepts only the right one.
 func TestBorderline(t *testing.T) {
 	for _, c := range []struct {
-		precision float64 // precision of a coordinate of q after the outcome
+		precision float64 // precision of one coordinate of q after the outcome
 		verdict   Verdict
 		followed  bool
 	}{
@@ -452,7 +453,8 @@ func TestBorderline(t *testing.T) {
 	}
 }
 
-// If q is proper only because of rounding, its mean is still the next centre, also after a restart.
+// If only rounding makes q count as proper, its mean still becomes the next centre, even after a
+// restart.
 func TestBorderlineCentre(t *testing.T) {
 	for _, q := range []string{"diagonal", "full"} {
 		h := newHouse(t, planeStudy(t, clientPrivacy, "q = \""+q+"\"", ""), 3, 1)
@@ -477,7 +479,7 @@ func TestBorderlineCentre(t *testing.T) {
 	}
 }
 
-// Clients without records, or with more than federation.max_records, answer like others.
+// Clients with no records, or with more than federation.max_records, answer like all others.
 func TestAnyNumberOfRecords(t *testing.T) {
 	for _, privacy := range []string{recordPrivacy, clientPrivacy} {
 		for _, n := range []int{0, 1, 9, 10, 11, 500} {
@@ -493,7 +495,7 @@ func TestAnyNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A client makes no more releases than the budget covers, even if all plans name it alone.
+// A client makes no more releases than its budget covers, even if every plan asks only this client.
 //
 //abuse:case A02 a client answers as often as the study pays for, whoever asks
 func TestReleasesAreCapped(t *testing.T) {
@@ -516,7 +518,7 @@ func TestReleasesAreCapped(t *testing.T) {
 	}
 }
 
-// A client whose change overflows answers like others and is charged.
+// A client whose change overflows answers like all others, and is charged.
 //
 //abuse:case A13 it takes part like any other and pays: no error tells
 func TestChangeThatIsNotFinite(t *testing.T) {
@@ -539,7 +541,8 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// Whether a client has records is private, so one without records sends noise and pays for it.
+// Nobody may learn whether a client has records, so a client without any sends noise and pays for
+// it.
 func TestEmptyShard(t *testing.T) {
 	for privacy, releases := range map[string]int{noPrivacy: 0, recordPrivacy: 1, clientPrivacy: 6} {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// methods lists the methods of the rounds. A study uses the first one whose condition it satisfies.
-// To add a method, add a package below fedpvi/pvi/method and a line here.
+// methods lists the methods for the rounds. A study uses the first one whose condition it meets. To
+// add a method, write a package below fedpvi/pvi/method and add a line here.
 var methods = []struct {
 	of  func(*study.Study) bool
 	new func(*method.Setting) (method.Draft, error)

@@ -35,7 +35,8 @@ func TestMethodOfStudy(t *testing.T) {
 	}
 }
 
-// tablesProtocol returns the protocol of a study that asks for tables and has no model.
+// tablesProtocol returns the protocol of a study that only asks for tables and therefore has no
+// model.
 func tablesProtocol(t testing.TB) *Protocol {
 	t.Helper()
 	return protocolFor(t, 3, `
@@ -52,13 +53,13 @@ func steppedOf(p *Protocol) method.Stepped { return p.method.(method.Stepped) }
 
 func stepsOf(p *Protocol) *method.Steps { return steppedOf(p).Steps() }
 
-// summed reports whether each round opens one sum of gradients.
+// summed reports whether each round opens a single sum of gradients.
 func summed(p *Protocol) bool {
 	_, ok := p.method.(*gradientsum.Method)
 	return ok
 }
 
-// around replaces the site of client m by one with the solver that with returns.
+// around calls with on the solver of client m, and gives the client a new site with the result.
 func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	h.t.Helper()
 	h.sites[m] = siteAround(h.t, h.protocol, h.sites[m].id, h.shards[m], with)
@@ -74,7 +75,7 @@ func siteAround(t testing.TB, p *Protocol, id ClientID, s *shard.Shard, with fun
 	return site
 }
 
-// memoryOf returns the state that a site's client would save. Its slices are those of the client.
+// memoryOf returns the state that a site's client would save. The slices are not copies.
 func memoryOf(s *Site) (m method.Memory) {
 	s.client.Save(&m)
 	return m

@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client that missed a round pays the whole cost of the last round, the most expensive one.
+// The last round is the most expensive one. A client that missed an earlier round still pays its
+// full cost.
 func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 	p := oneStepProtocol(t)
 	server := NewServer(p)

@@ -11,7 +11,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client answers once, and only at its own point. The server counts each answer once.
+// A client answers once, and only if the plan asks about the client's own final λ. The server
+// counts each answer once.
 func TestOneStepRefusals(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -96,7 +97,7 @@ func TestOneStepRefusals(t *testing.T) {
 	refused("closing twice", err)
 }
 
-// The release is charged before the noise is drawn, even if the answer then fails.
+// A release is charged before its noise is drawn, even if the answer fails after that.
 func TestOneStepIsChargedFirst(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -110,7 +111,7 @@ func TestOneStepIsChargedFirst(t *testing.T) {
 	}
 }
 
-// The release of a client with more than federation.max_records fits into a message.
+// The release of a client with more than federation.max_records still fits into a message.
 func TestOneStepOfManyRecords(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.max_records", "250"))
 	h := defaultHouse(t, p)
@@ -125,8 +126,8 @@ func TestOneStepOfManyRecords(t *testing.T) {
 	}
 }
 
-// Machines restored between any two messages compute the same bits, and a site does not answer
-// twice.
+// The test restores machines between any two messages. They must compute the same bits, and no site
+// may answer twice.
 func TestOneStepRestored(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -174,8 +175,8 @@ func TestOneStepRestored(t *testing.T) {
 	}
 }
 
-// If a coordinator changes a sum, every client and verifier refuses it. If it changes a release
-// too, its client refuses.
+// If a coordinator changes a sum, all clients and verifiers refuse it. If the coordinator also
+// changes a release to match, the client that sent the release refuses.
 func TestOneStepChangedSumsAreRefused(t *testing.T) {
 	p := oneStepProtocol(t)
 	p.study.Version = 2

@@ -91,8 +91,9 @@ func defaultHouse(t testing.TB, p *Protocol) *house {
 	return h
 }
 
-// The ε of the study is within 0.1 % below its target, with steps over all records or over batches.
-// With all records, rounds, gradient and curvature cost their shares of μ².
+// The study's ε is at most 0.1 % below its target, both with steps over all records and with
+// batches. In the former case, the test also checks that rounds, gradient and curvature use up
+// their shares of μ².
 func TestOneStepIsPaidFor(t *testing.T) {
 	for _, o := range [][]study.Override{
 		nil,
@@ -142,8 +143,8 @@ func TestOneStepIsPaidFor(t *testing.T) {
 	}
 }
 
-// Gradients are clipped at the default for noise-aware intervals. The clip of curvatures follows
-// from ‖x‖² ≤ 1 + 1 + 4 with the intercept, and a second derivative of at most 1/4.
+// Gradients are clipped at the default for noise-aware intervals. The bound for curvatures follows
+// from ‖x‖² ≤ 1 + 1 + 4, including the intercept, and from a second derivative of at most 1/4.
 func TestOneStepClips(t *testing.T) {
 	p := oneStepProtocol(t)
 	if got, want := p.After()[0].Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
@@ -157,8 +158,8 @@ func TestOneStepClips(t *testing.T) {
 	}
 }
 
-// With the same noise and neighbouring records, integer releases differ by at most C in norm, or 2C
-// if a record is replaced.
+// Given the same noise, releases computed from neighbouring records differ by at most C in norm, or
+// by 2C if a record is replaced.
 func TestOneStepSensitivity(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.clip", "0.5"))
 	h := defaultHouse(t, p)
@@ -207,8 +208,8 @@ func TestOneStepSensitivity(t *testing.T) {
 	})
 }
 
-// With hardly any noise, the opened sums are the gradient and the curvature of all records at the
-// mean of the final q.
+// With hardly any noise, the opened sums are the gradient and the curvature of all records
+// together, at the mean of the final q.
 func TestOneStepSums(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
@@ -249,14 +250,14 @@ func TestOneStepSums(t *testing.T) {
 	}
 }
 
-// The log likelihood of a linear model with known noise is quadratic, so one step from any point
-// leads to the exact posterior, up to noise.
+// In a linear model with known noise the log likelihood is quadratic, so that one step from any
+// point leads to the exact posterior, apart from the noise.
 func TestOneStepIsExactForAParabola(t *testing.T) {
 	p := oneStepProtocol(t, set("model.family", `"linear"`), set("model.positive", ""), set("model.noise_sd", "0.5"),
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 2)
-	// Nothing is clipped, and the noise is far smaller than both sums.
+	// Nothing is clipped here, and the noise is negligible beside both sums.
 	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	check(t, err)
 	precision, right := mat.NewSymDense(3, nil), mat.NewVecDense(3, nil)
@@ -292,7 +293,8 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	}
 }
 
-// Posterior returns the same bits for the same outcome, and the last round does not change q.
+// Posterior always returns the same bits for the same outcome, and the last round leaves q
+// unchanged.
 func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -309,9 +311,9 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	}
 }
 
-// The noise in every element has the variance σ² of one noise share, over 300 seeds. A sum of
-// squares is χ² with 300·size degrees of freedom. A correct program exceeds six sds with
-// probability below 10⁻⁸.
+// Each element has noise with the variance σ² of one noise share. The test sums the squares over
+// 300 seeds, which gives a χ² variable with 300·size degrees of freedom. A correct program is more
+// than six standard deviations off with probability below 10⁻⁸.
 func TestOneStepNoise(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -344,8 +346,8 @@ func TestOneStepNoise(t *testing.T) {
 			t.Errorf("the %s has %g times the variance of a noise share", name, ratio)
 		}
 	}
-	// The noise in gradient and curvature is independent: in about half of the runs, the first
-	// elements move in the same direction.
+	// Gradient and curvature get independent noise, so their first elements move in the same direction
+	// in about half of the runs.
 	same := 0
 	for k := range gradients {
 		if float64(gradients[k][0]-gradients[0][0])*float64(bends[k][0]-bends[0][0]) > 0 {
@@ -357,8 +359,8 @@ func TestOneStepNoise(t *testing.T) {
 	}
 }
 
-// If only sums are opened, the shares that an observer cannot subtract add up to the given noise
-// multiplier, also in the last round, and the study meets its target.
+// If only sums are opened, the noise shares that an observer cannot subtract add up to the given
+// noise multiplier. This holds in the last round too, and the study meets its target.
 func TestOneStepUnderSums(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
 	h := defaultHouse(t, p)

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sparseStudy resembles a regression on census data: 109 coefficients, of which a record has ten
-// regressors that are not zero.
+// sparseStudy resembles a regression on census data. It has 109 coefficients, but only ten
+// regressors of a record are not zero.
 func sparseStudy(b *testing.B, partitions int) *study.Study {
 	var text strings.Builder
 	text.WriteString("[study]\nversion = 1\nname = \"sparse\"\n")
@@ -33,7 +33,7 @@ func sparseStudy(b *testing.B, partitions int) *study.Study {
 	return st
 }
 
-// BenchmarkParts measures a round of a client with 3,900 records.
+// BenchmarkParts measures the time that a client with 3,900 records needs for a round.
 func BenchmarkParts(b *testing.B) {
 	for _, k := range []int{100, 1000} {
 		b.Run(fmt.Sprint(k), func(b *testing.B) {

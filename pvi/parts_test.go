@@ -23,7 +23,7 @@ func partsProtocol(t testing.TB, inference, privacy string, overrides ...study.O
 	return protocolFor(t, 2, source, overrides...)
 }
 
-// schemes lists every kind of partition, with exact and with tied factors.
+// schemes lists every way to use partitions, with exact and with tied factors.
 var schemes = []string{
 	`partitioned = "virtual", factors = "exact"`,
 	`partitioned = "virtual", factors = "tied"`,
@@ -31,8 +31,8 @@ var schemes = []string{
 	`partitioned = "averaged", factors = "tied"`,
 }
 
-// A record changes the clipped change of one part by at most 2C, where C is the clip. The cost
-// follows from this and meets the target.
+// A record belongs to one part, and changes that part's clipped change by at most 2C, where C is
+// the clipping bound. The cost follows from this and must meet the target.
 func TestPartsMeetTheirTarget(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -54,16 +54,16 @@ func TestPartsClip(t *testing.T) {
 		t.Errorf("clip is %g", clip)
 	}
 	p := partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0", set("federation.nominal_records", "200"))
-	// Fifty records of unit length have natural parameters of 0.25 each. The clip is half of their
-	// sum.
+	// Fifty records of length 1 have natural parameters of 0.25 each. The clipping bound is half of
+	// their sum.
 	if want := 50 * 0.25 / 2; p.method.Noise().Clip != want {
 		t.Errorf("the derived clip is %g, want %g", p.method.Noise().Clip, want)
 	}
 }
 
-// Two clients differ in one extreme record, and share parts, transcript and random bits. Only the
-// record's part differs, and the sums differ by at most 2C in every round and by more than C in
-// some.
+// Suppose two clients differ in one extreme record, and have the same parts, transcript and random
+// bits. Then only the part with that record differs. Their sums must differ by at most 2C in every
+// round, and by more than C in at least one.
 func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -105,10 +105,10 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 	}
 }
 
-// pair returns a copy of whole without the last record, and the part of that record.
+// pair returns a copy of whole without the last record, and the part that this record would be in.
 func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
 	t.Helper()
-	// The client draws the noise first, and then a part for each record.
+	// The client first draws its noise, and then a part for each record.
 	trial := site(t, p, whole)
 	plan, _ := NewServer(p).Next()
 	check(t, trial.Propose(new(Release), &plan, seeded.Stream(3, "noise")))
@@ -117,7 +117,7 @@ func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, 
 	return whole.Deal(of, 2)[0], int(partsOf(t, trial).of(whole.Len() - 1))
 }
 
-// playPair makes both sites answer the plan. The server gets only the first answer.
+// playPair lets both sites answer the plan. Only the first answer goes to the server.
 func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
 	t.Helper()
 	var seen [2]Release
@@ -137,7 +137,8 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	return outcome, seen
 }
 
-// Virtual clients store changes without noise: factors without records stay zero.
+// Virtual clients store their changes without noise, so the factor of a part without records stays
+// zero.
 func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))
@@ -161,10 +162,11 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	}
 }
 
-// Parts are drawn independently: all are equally likely, and neighbours in the file share a part as
-// often as any two records. (With contiguous parts, removing a record would shift all later ones.)
-// With 30,000 records in 10 parts, both counts have sd 52. A correct program exceeds seven sds in
-// one of 10¹¹ tests.
+// Each record is assigned to a part independently, with equal probabilities. Two neighbours in the
+// file share a part as often as any other two records. (If parts were contiguous, removing a record
+// would shift all later ones.) With 30,000 records in 10 parts, both counts have a standard
+// deviation of 52. A correct program is off by more than seven standard deviations in one of 10¹¹
+// tests.
 func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 2, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
 	p := protocolFor(t, 1, source)
@@ -202,8 +204,8 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	}
 }
 
-// Without clipping and with hardly any noise, virtual clients converge to the pooled posterior. So
-// does averaging if a part's factor is linear in its records.
+// Without clipping and with hardly any noise, virtual clients converge to the posterior of the
+// pooled records. Averaging does too if the factor of a part is linear in its records.
 func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.001\ndelta = 1e-5\nclip = 20", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -220,8 +222,8 @@ func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 	}
 }
 
-// fromPooled runs a study of clients with n and m records, and returns the divergence of its
-// posterior from the pooled fit.
+// fromPooled runs a study whose clients have n and m records, and returns how far its posterior
+// diverges from a fit to the pooled records.
 func fromPooled(t *testing.T, p *Protocol, n, m int) float64 {
 	t.Helper()
 	h := houseOf(t, p, 1, descentShard(p, n), descentShard(p, m))
@@ -246,7 +248,8 @@ func divergence(t *testing.T, family gaussian.Family, q, p []float64) float64 {
 	return kl
 }
 
-// Synchronous and sequential schedules, empty parts and clients, and the random draws of SVI.
+// The test covers synchronous and sequential schedules, empty parts, clients without records, and
+// the random draws of SVI.
 func TestPartsRestored(t *testing.T) {
 	for _, scheme := range append(schemes, schemes[0]+`, schedule = "sequential"`, schemes[2]+`, schedule = "sequential"`) {
 		p := partsProtocol(t, `rounds = 3, partitions = 4, solver = "svi", steps = 5, draws = 2, `+scheme, "noise_multiplier = 1.0, clip = 1.0")
@@ -286,8 +289,8 @@ func TestPartsRestoreRefuses(t *testing.T) {
 	h.refusesStates(map[string]func(v *siteState){"the study has none": func(v *siteState) { v.Parts = parts }})
 }
 
-// If only sums are opened, all clients together add the noise of one release, for which the cost
-// is.
+// If only sums are opened, the noise of all clients together equals that of one release, and the
+// cost is computed from that.
 func TestPartsUnderSums(t *testing.T) {
 	for _, scheme := range []string{schemes[0], schemes[1], schemes[3]} {
 		p := partsProtocol(t, "rounds = 7, partitions = 4, "+scheme, "epsilon = 1.0, clip = 3.0", set("federation.opens", `"sums"`))
@@ -323,10 +326,10 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	}
 }
 
-// An average of fits of single parts is biased, however small the noise is: n/K records that count
-// K times have a likelihood of another shape. Virtual clients refine their factors given each
-// other's, and come near the pooled fit for any K. (TestPartsSettleWherePooledRecordsDo has steps
-// without bias.)
+// Averaging separate fits of the parts is biased, however little noise there is: n/K records
+// counted K times have a likelihood of a different shape. Virtual clients refine each factor given
+// the others, and come close to the pooled fit for any K. (TestPartsSettleWherePooledRecordsDo
+// covers steps without this bias.)
 func TestAveragingWholeFitsIsBiased(t *testing.T) {
 	kl := func(scheme string, parts int) float64 {
 		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")

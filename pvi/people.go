@@ -8,8 +8,8 @@ import (
 
 // atHolders converts the cost of one client's releases to the cost for a person with records at
 // several clients. The clients draw noise and samples independently, so their costs compose. If
-// only sums are opened, the mechanisms already count the person's records at all clients
-// ([method.Setting.PerUnit]).
+// only sums are opened, nothing needs to be converted, because the mechanisms already count the
+// person's records at all clients ([method.Setting.PerUnit]).
 func (p *Protocol) atHolders(event accountant.Event) accountant.Event {
 	if n := p.study.MessagesOfPerson(len(p.roster.Clients)); n > 1 {
 		return accountant.Repeated{Event: event, Times: n}
@@ -17,12 +17,12 @@ func (p *Protocol) atHolders(event accountant.Event) accountant.Event {
 	return event
 }
 
-// CostAtTwo returns the proved cost of the whole study for a person with rows at two clients. It is
-// for studies that protect a person with rows at one client; for others ok is false. known is false
-// if sampling leaves no known bound.
+// CostAtTwo returns the proved cost of the whole study for a person with rows at two clients. It
+// applies to studies that promise protection only to people with rows at a single client; for all
+// others ok is false. If sampling makes it impossible to bound the cost, known is false.
 //
 // If anyone may read messages, the releases of the two clients compose. If only sums are opened,
-// the person changes a sum by twice the sensitivity.
+// the person can change a sum by twice the sensitivity.
 func (p *Protocol) CostAtTwo(view method.View, adjacency accountant.Adjacency) (cost method.Cost, known, ok bool, err error) {
 	privacy := p.study.Privacy
 	if privacy.Unit != study.Person || privacy.PeopleAcross > 1 || len(p.roster.Clients) < 2 {
@@ -43,7 +43,8 @@ func (p *Protocol) CostAtTwo(view method.View, adjacency accountant.Adjacency) (
 	return cost, true, true, err
 }
 
-// twice doubles the sensitivity of an event. No such bound is known for sampled releases.
+// twice returns the event with its sensitivity doubled. No bound is known for this if releases are
+// sampled.
 func twice(e accountant.Event) (doubled accountant.Event, ok bool) {
 	switch e := e.(type) {
 	case accountant.Gaussian:

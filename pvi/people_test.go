@@ -18,7 +18,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// personProtocol is of a linear study that protects persons with up to three rows.
+// personProtocol returns the protocol of a linear study that protects people with up to three rows
+// each.
 func personProtocol(t testing.TB, privacy, inference, federation string) *Protocol {
 	t.Helper()
 	return lineProtocol(t, linestudy.Parts{
@@ -31,8 +32,8 @@ func lineProtocol(t testing.TB, parts linestudy.Parts, table string) *Protocol {
 	return protocolFor(t, 3, strings.Replace(string(linestudy.Document(parts)), "[[column]]", table+"\n[[column]]", 1))
 }
 
-// personNeighbours returns two data sets of one client. The first ends with the rows of one more
-// person, at least three. Some numbers are extreme.
+// personNeighbours returns two data sets of one client. The first has the rows of one more person
+// at the end, at least three. Some numbers are extreme.
 func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func(most float64) float64 {
 		if r.IntN(2) == 0 {
@@ -55,13 +56,14 @@ func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	return [2]*shard.Records{with, without}
 }
 
-// Without one person, a release of any method differs by at most the accounted sensitivity, of
-// which it reaches the fraction reached.
+// Removing one person changes a release of any method by at most the sensitivity that the
+// accountant assumes. The largest change in the test must reach at least the fraction reached of
+// it.
 func TestPersonsOfNeighbours(t *testing.T) {
 	const steps = "solver = \"%s\"\nrounds = 1\nsampling_rate = 1.0\n"
 	for _, c := range []struct {
 		name, privacy, inference, federation string
-		// lower bound on the largest difference between two releases, in units of the sensitivity
+		// lower bound on the largest change of a release, relative to the sensitivity
 		reached float64
 	}{
 		{"statistics", "noise_multiplier = 1.5", "rounds = 1", "", .5},
@@ -89,7 +91,8 @@ func TestPersonsOfNeighbours(t *testing.T) {
 	}
 }
 
-// releaseOf returns the first release of a client, and the accounted sensitivity in lattice steps.
+// releaseOf returns the first release of a client, and the sensitivity that the accountant assumes,
+// in lattice steps.
 func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (release []int64, sensitivity float64) {
 	t.Helper()
 	s := shard.Design(p.study, records)
@@ -119,7 +122,7 @@ func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (
 	return r.Change, sensitivity
 }
 
-// sensitivityOf returns the L2 sensitivity behind event e, in lattice steps.
+// sensitivityOf returns the L2 sensitivity that the event e was computed with, in lattice steps.
 func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	t.Helper()
 	switch e := e.(type) {
@@ -129,7 +132,7 @@ func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 		return sensitivityOf(t, p, e[0])
 	case accountant.Repeated:
 		return sensitivityOf(t, p, e.Event)
-	// Sigma is the noise of a share divided by the sensitivity.
+	// Sigma is a client's share of the noise divided by the sensitivity.
 	case accountant.Gaussian:
 		return e.Sensitivity / e.Sigma * float64(steppedOf(p).Sampled().ShareSigma())
 	}
@@ -137,20 +140,20 @@ func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	return 0
 }
 
-// For the same ε, a study of persons with three rows needs three times the noise of a study of
-// records. In methods that clip a person's sum to √3 times the clip of a row, it needs √3 times as
-// much.
+// To reach the same ε, a study that protects people with three rows needs three times the noise of
+// one that protects single records. Methods that clip a person's whole sum, to √3 times the bound
+// for a row, need only √3 times as much.
 func TestPersonsMeetTheTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		inference, federation string
-		// noise for persons divided by noise for records
+		// noise that protects people, relative to noise that protects records
 		rows   float64
 		within float64 // relative tolerance of rows
 	}{
 		"statistics": {"rounds = 1", "", 3, 1e-3},
-		// The rounds' shares of the budget depend on the noise, so this is approximate.
+		// The rounds' share of the budget depends on the noise, so the factor is only approximate.
 		"scoring": {"rounds = 6\n" + scoringInference, "nominal_records = 15", 3, .02},
-		// The clip for a person's rows is √3 times the clip of one row.
+		// The rows of a person are clipped to √3 times the bound for a single row.
 		"gradients": {"solver = \"dp-svi\"\nrounds = 1\nsteps = 20\nsampling_rate = 0.5", "", math.Sqrt(3), 1e-3},
 		"sites":     {"solver = \"dp-sep\"\nrounds = 1\nsteps = 20\nsampling_rate = 1.0", "", math.Sqrt(3), 1e-3},
 	} {
@@ -167,9 +170,9 @@ func TestPersonsMeetTheTarget(t *testing.T) {
 	}
 }
 
-// With people_across = 2, the cost is for a person with rows at two clients: two messages if anyone
-// may read them, or one sum with the rows of both. A ledger is charged for its client's own
-// releases.
+// With people_across = 2, the reported cost is that of a person with rows at two clients: of two
+// messages if anyone may read messages, or of one sum that contains the rows of both. A client's
+// ledger is only charged for the releases of that client.
 func TestPeopleAcrossClients(t *testing.T) {
 	const federation = "nominal_records = 15\n"
 	cost := func(p *Protocol) float64 {
@@ -206,7 +209,7 @@ func TestPeopleAcrossClients(t *testing.T) {
 	}
 }
 
-// A batch contains all rows of a person, or none.
+// A batch contains either all rows of a person or none of them.
 func TestPersonsAreSampled(t *testing.T) {
 	p := personProtocol(t, "noise_multiplier = 3.0\nclip = 1.0", "solver = \"dp-svi\"\nrounds = 1\nsampling_rate = 0.3", "")
 	records := new(shard.Records)

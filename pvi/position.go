@@ -2,8 +2,8 @@ package pvi
 
 import "fedpvi/pvi/method"
 
-// A position is the state that the server and the sites have in common: the number of outcomes and
-// q.
+// A position is the part of the state that the server and the sites share: the number of outcomes
+// and q.
 type position struct {
 	protocol *Protocol
 	q        *posterior
@@ -22,6 +22,6 @@ func (p *position) Lambda() []Wide { return p.q.lambda }
 // Posterior returns the natural parameters of q. The slice is not a copy.
 func (p *position) Posterior() []float64 { return p.q.natural() }
 
-// Remarks returns remarks about the posterior, or nil if the method has none. They are computed
-// from the opened sums.
+// Remarks returns the method's remarks about the posterior, or nil if it has none. They are
+// computed from the opened sums.
 func (p *position) Remarks() *method.Remarks { return p.q.remarks() }

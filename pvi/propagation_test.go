@@ -23,7 +23,8 @@ func propagationProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 var propagationStudy = strings.NewReplacer("logistic", "probit", "rounds = 5, steps = 3", `rounds = 2, steps = 8, solver = "dp-sep"`).Replace(descentStudy)
 
 var (
-	// Computing the noise multiplier from a privacy target would take seconds.
+	// The tests give the noise multiplier, because computing it from a privacy target would take
+	// seconds.
 	allocated = []study.Override{set("inference.sampling", `"random-allocation"`), set("inference.sampling_rate", "0.25"), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "3.0")}
 	published = []study.Override{
 		set("inference.sampling", `"published"`), set("privacy.adjacency", `"replace-one"`), set("federation.nominal_records", "40"),
@@ -31,7 +32,7 @@ var (
 	}
 )
 
-// All steps of all rounds together cost at most the privacy target.
+// All steps of all rounds together stay within the privacy target.
 func TestPropagationMeetsItsTarget(t *testing.T) {
 	for _, overrides := range [][]study.Override{
 		nil,
@@ -51,7 +52,7 @@ func TestPropagationMeetsItsTarget(t *testing.T) {
 	}
 }
 
-// With random allocation, the first step of an epoch pays for the batches of the whole epoch.
+// With random allocation, the first step of an epoch is charged the cost of the whole epoch.
 func TestPropagationPaysForEpochs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -72,8 +73,8 @@ func TestPropagationPaysForEpochs(t *testing.T) {
 	}
 }
 
-// The published form claims the cost of steps that draw each record independently. The proved cost,
-// for passes over permuted records, is far larger.
+// The published algorithm claims the cost of steps that draw each record independently, although it
+// passes over permuted records. The cost that can be proved for such passes is far larger.
 func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -108,7 +109,8 @@ func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	}
 }
 
-// With a normal likelihood and hardly any noise, the posterior is exact for every schedule.
+// If the likelihood is normal and there is hardly any noise, the posterior is exact for every
+// schedule.
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, schedule := range []string{"synchronous", "sequential", "asynchronous"} {
 		for _, extra := range []string{"", "\nimproper = \"reject\""} {
@@ -126,7 +128,7 @@ func TestPropagationFindsThePosterior(t *testing.T) {
 	}
 }
 
-// A client's number of records affects only its batches.
+// A client's number of records affects nothing but its batches.
 func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -144,7 +146,7 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// Restore refuses a state in which the charged releases are not the solver's steps.
+// Restore refuses a state whose charged releases do not match the solver's steps.
 func TestPropagationSiteRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -168,7 +170,7 @@ func TestPropagationIsDerived(t *testing.T) {
 	if d := stepsOf(p); d.Epoch != 4 || d.Round%4 != 0 || d.Total != 4*2*20 {
 		t.Errorf("derived %+v", d)
 	}
-	// With a full covariance the overlap is 1, and the default number of steps smaller.
+	// If q has a full covariance, the overlap is 1 and the default number of steps is smaller.
 	p = propagationProtocol(t, set("inference.steps", ""), set("inference.q", `"full"`))
 	if d := stepsOf(p); d.Total != 20 || p.method.(*sites.Method).Overlap() != 1 {
 		t.Errorf("derived %+v with a full covariance", d)
@@ -192,7 +194,8 @@ func TestPropagationIsDerived(t *testing.T) {
 	}
 }
 
-// A start drawn from the prior is the same on every machine, and differs between rosters.
+// If the start is drawn from the prior, all machines draw the same one, but another roster leads to
+// another start.
 func TestDrawnStartIsPublic(t *testing.T) {
 	a, b := propagationProtocol(t, set("inference.start", `"draw"`)), propagationProtocol(t, set("inference.start", `"draw"`))
 	other, err := NewProtocol(a.study, []ClientID{"a", "c"})
@@ -204,9 +207,9 @@ func TestDrawnStartIsPublic(t *testing.T) {
 	}
 }
 
-// A client without records has precisions of pure noise with mean 0. Those below its sd are raised
-// to it, so 15.9 % are above. In 800 draws a correct program is 5 standard errors off in 6 of 10^7
-// cases.
+// Without records, a client's precision is pure noise with mean 0. Values below the standard
+// deviation of that noise are raised to it, so that 15.9 % stay above. With 800 draws, a correct
+// program is off by 5 standard errors in 6 of 10^7 cases.
 func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065
@@ -235,7 +238,7 @@ func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	}
 }
 
-// problemOf returns the problem of a client's solver before the first round.
+// problemOf returns the problem that a client's solver has to solve in the first round.
 func problemOf(p *Protocol) solver.Problem {
 	mean := make([]float64, p.family.Dim())
 	if err := p.family.Mean(mean, p.Prior()); err != nil {

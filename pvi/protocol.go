@@ -19,19 +19,19 @@ import (
 // A ClientID names a client.
 type ClientID = phase.ClientID
 
-// A Protocol holds all settings that the server and the sites share. It is computed from a study
-// and a roster of clients, and it is immutable.
+// A Protocol holds all settings that the server and the sites share. It is immutable, and is
+// computed from a study and a roster of clients.
 type Protocol struct {
 	study  *study.Study
 	roster phase.Roster
 	digest Digest
 
 	setting  *method.Setting
-	method   method.Method // method of the rounds
+	method   method.Method // method used in the rounds
 	messages method.Messages
 
-	// before and after hold the scale phase and the last round, if the study has them. Their
-	// releases use part of the study's privacy budget.
+	// before and after hold the scale phase and the last round, if the study has them. They use part
+	// of the study's privacy budget.
 	before []*scale.Scaling
 	after  []*lastround.Round
 
@@ -42,8 +42,9 @@ type Protocol struct {
 	exponent    int
 }
 
-// NewProtocol returns the protocol of a study. The roster must name each client once. If the study
-// standardises columns privately, st must contain the scale from the scale phase ([scale.Scaling]).
+// NewProtocol returns the protocol of a study. The names in the roster must be distinct. If the
+// study standardises columns privately, st must already contain the result of the scale phase
+// ([scale.Scaling]).
 func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 	p := &Protocol{study: st}
 	var err error
@@ -68,9 +69,9 @@ func (p *Protocol) deriveSetting() (err error) {
 	return nil
 }
 
-// deriveMethod sets p.method and p.after. If the study gives no noise multiplier, it chooses one
-// with which all phases together meet the privacy target. An unsound method ([Protocol.Sound])
-// meets it with its claimed cost.
+// deriveMethod sets p.method and p.after. If the study does not set a noise multiplier,
+// deriveMethod chooses one with which all phases together meet the privacy target. For an unsound
+// method ([Protocol.Sound]), it is the claimed cost that meets the target.
 func (p *Protocol) deriveMethod() error {
 	draft, err := draftOf(p.setting)
 	if err != nil {
@@ -105,7 +106,7 @@ func (p *Protocol) complete(draft method.Draft, multiplier float64) (err error) 
 	return err
 }
 
-// deriveScaling sets p.before. The scale phase must have found the scale.
+// deriveScaling sets p.before. It needs the scale that the scale phase found.
 func (p *Protocol) deriveScaling() error {
 	if p.study.Standardisation == nil {
 		return nil
@@ -118,10 +119,10 @@ func (p *Protocol) deriveScaling() error {
 	return err
 }
 
-// Before returns the study's scale phase, or nothing if it has none.
+// Before returns the study's scale phase in a slice, which is empty if there is none.
 func (p *Protocol) Before() []*scale.Scaling { return p.before }
 
-// After returns the study's last round, or nothing if it has none.
+// After returns the study's last round in a slice, which is empty if there is none.
 func (p *Protocol) After() []*lastround.Round { return p.after }
 
 // Digest returns the digest that identifies the protocol.
@@ -133,7 +134,7 @@ func (p *Protocol) Study() *study.Study { return p.study }
 // Roster returns the clients, sorted by name. The slice is not a copy.
 func (p *Protocol) Roster() []ClientID { return p.roster.Clients }
 
-// Model returns the model of the study, with its columns on the study's scale.
+// Model returns the study's model, with standardised columns.
 func (p *Protocol) Model() *fit.Model { return p.model }
 
 // Family returns the family of q.
@@ -145,17 +146,18 @@ func (p *Protocol) Method() method.Method { return p.method }
 // Prior returns the natural parameters of the prior. The slice is not a copy.
 func (p *Protocol) Prior() []float64 { return p.setting.Prior() }
 
-// MinClients returns U_min: a sum is opened only if at least this number of clients answered.
+// MinClients returns U_min, the number of clients that must answer before a sum is opened.
 func (p *Protocol) MinClients() int { return p.roster.Fewest }
 
-// Colluders returns t, the number of clients that are assumed to collude.
+// Colluders returns t, the number of clients that may collude without breaking the privacy
+// guarantee.
 func (p *Protocol) Colluders() int { return p.roster.Colluders }
 
 // Plans returns the number of plans in all rounds. A synchronous schedule has one for each round,
 // other schedules one for each client and round.
 func (p *Protocol) Plans() int { return p.setting.Plans() }
 
-// MessageSize returns the number of elements of a release in the rounds.
+// MessageSize returns the number of elements in a release of the rounds.
 func (p *Protocol) MessageSize() int { return p.messages.Size }
 
 // damping returns α, the damping of plan number n, in units of 2^-[method.DampingBits].
@@ -164,7 +166,7 @@ func (p *Protocol) damping(n int) int64 {
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))
 }
 
-// Fewest returns the smallest number of answers with which a round is not void.
+// Fewest returns the number of answers below which a round is void.
 func (p *Protocol) Fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest

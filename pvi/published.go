@@ -8,13 +8,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// publishes reports whether outcomes contain releases. With one client, the sum is its release.
+// publishes reports whether outcomes contain releases. If there is only one client, the sum is its
+// release.
 func (p *Protocol) publishes() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Publishes(p.study, len(p.roster.Clients), p.messages.Size)
 }
 
-// Fetched reports whether readers fetch the releases separately because they are too long to be
-// part of an outcome. See [phase.Fetched].
+// Fetched reports whether releases are too long for outcomes, so that readers fetch them
+// separately. See [phase.Fetched].
 func (p *Protocol) Fetched() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Fetched(p.study, len(p.roster.Clients), p.messages.Size)
 }
@@ -28,14 +29,14 @@ func HashOf(release []int64) Digest { return phase.HashOf(release) }
 // WriteRelease writes the bytes of a release that are hashed and signed. See [phase.WriteRelease].
 func WriteRelease(w io.Writer, release []int64) error { return phase.WriteRelease(w, release) }
 
-// AddUp fetches the releases of an outcome and checks that they add up to its sum. See
-// [phase.AddUp].
+// AddUp fetches the releases that belong to an outcome and checks that their sum is the outcome's
+// sum. See [phase.AddUp].
 func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit int64, fetch Fetch) error {
 	return phase.AddUp(name, clients, signed, sum, limit, fetch)
 }
 
-// ReleasesSize returns the largest number of elements of the releases in an outcome, or 0 if it has
-// none.
+// ReleasesSize returns the maximum total length of the releases in an outcome, or 0 if outcomes
+// contain none.
 func (p *Protocol) ReleasesSize() int {
 	if !p.publishes() {
 		return 0
@@ -43,7 +44,7 @@ func (p *Protocol) ReleasesSize() int {
 	return len(p.roster.Clients) * p.messages.Size
 }
 
-// checkReleases refuses an outcome whose releases cannot be right or do not add up.
+// checkReleases refuses an outcome whose releases are impossible or do not add up to its sum.
 func (p *Protocol) checkReleases(o *Outcome) error {
 	if o.Sum == nil || !p.publishes() {
 		if o.Releases != nil {
@@ -54,7 +55,7 @@ func (p *Protocol) checkReleases(o *Outcome) error {
 	return phase.CheckReleases(fmt.Sprintf("plan %d", o.Number), o.Releases, o.Sum, len(o.Participants), p.messages.Limit())
 }
 
-// checkOwn refuses an outcome that contains another release of this client than the one it sent.
+// checkOwn refuses an outcome in which this client's release is not the one that it sent.
 func (s *Site) checkOwn(o *Outcome, index int) error {
 	size := s.protocol.messages.Size
 	if o.Sum == nil || !s.protocol.publishes() {

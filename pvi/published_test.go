@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// publishedStudy returns a study of version 2 that opens messages.
+// publishedStudy returns a study of version 2 in which messages are opened.
 func publishedStudy(t testing.TB, overrides ...study.Override) *study.Study {
 	t.Helper()
 	return lineStudy(t, linestudy.Parts{
@@ -18,8 +18,8 @@ func publishedStudy(t testing.TB, overrides ...study.Override) *study.Study {
 	}, overrides...)
 }
 
-// falsified runs the first round with a coordinator that cheats: lie changes it before the last
-// answer.
+// falsified runs the first round with a cheating coordinator, who applies lie to the round before
+// the last answer arrives.
 func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 	t.Helper()
 	h := newHouse(t, publishedStudy(t), 3, 1)
@@ -37,7 +37,8 @@ func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 }
 
 // If a coordinator changes the sum of a round, every client and verifier refuses the outcome. If it
-// also changes a release so that they add up, its client refuses.
+// also changes a release so that the releases add up again, the client that sent the release
+// refuses.
 //
 //abuse:case A21 a coordinator that adds a constant to a sum of opened messages is refused by every client
 func TestChangedSumsOfMessagesAreRefused(t *testing.T) {
@@ -72,7 +73,7 @@ func TestChangedSumsOfMessagesAreRefused(t *testing.T) {
 	}
 }
 
-// Sites refuse an outcome without the releases of all participants.
+// Sites refuse an outcome that lacks the release of a participant.
 func TestOutcomesWithoutReleasesAreRefused(t *testing.T) {
 	for _, missing := range []int{1, 5, 15} {
 		h, o := falsified(t, func(*round) {})
@@ -93,7 +94,7 @@ func exchange(a, b []int64) {
 	}
 }
 
-// Restored machines still check the releases in an outcome, and accept an honest one.
+// Restored machines still check the releases in an outcome, and accept honest ones.
 func TestReleasesAreKept(t *testing.T) {
 	h := newHouse(t, publishedStudy(t), 3, 1)
 	h.runRestarting()
@@ -110,8 +111,8 @@ func TestReleasesAreKept(t *testing.T) {
 	}
 }
 
-// Outcomes have releases if messages are opened, but not in version 1, nor if they would be too
-// long.
+// Outcomes contain the releases if messages are opened, except in version 1 and where they would be
+// too long.
 func TestWhereReleasesArePublished(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  []study.Override

@@ -6,11 +6,11 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A verifier has the opened sums of a transcript but no releases. The sums determine all later
-// messages of the server.
+// A verifier has a transcript with the opened sums but without releases. The sums suffice to
+// compute all further messages of the server.
 
 // Replay ends a round with the sum of o, an outcome from a transcript, and returns the outcome that
-// the server computes. If that differs from o, the transcript is wrong.
+// the server computes. If the two differ, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	open, ok := s.open[o.Number]
 	if !ok {

@@ -54,7 +54,8 @@ func TestRestoreErrors(t *testing.T) {
 			}
 		})
 	}
-	// A noise share depends on the number of clients, so a state from another roster is refused.
+	// A client's share of the noise depends on the number of clients, so a site does not accept a
+	// state from another roster.
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
 	if err := few.sites[0].Restore(saved(t, many.sites[0])); err == nil {
@@ -62,8 +63,8 @@ func TestRestoreErrors(t *testing.T) {
 	}
 }
 
-// refusesStates edits the state of the first site, which Restore must refuse with an error that
-// contains the key.
+// refusesStates applies each edit to the state of the first site. Restore must refuse the result
+// with an error that contains the key.
 func (h *house) refusesStates(edits map[string]func(v *siteState)) {
 	h.t.Helper()
 	good := saved(h.t, h.sites[0])
@@ -99,7 +100,7 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
-// long returns before, about 40,000 copies of each with commas, and after.
+// long joins before, about 40,000 comma-separated copies of each, and after.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }
@@ -125,8 +126,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// fuzzRestore restores the server and the first site of h from arbitrary bytes, in bounded memory.
-// A restored server can continue. A restored site is passed to restored.
+// fuzzRestore restores the server and the first site of h from arbitrary bytes, with limited
+// memory. A restored server must be able to continue. A restored site is passed to restored.
 func fuzzRestore(f *testing.F, h *house, restored func(t *testing.T, s *Site, state []byte)) {
 	server, _ := h.server.MarshalBinary()
 	site, _ := h.sites[0].MarshalBinary()

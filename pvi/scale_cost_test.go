@@ -34,8 +34,8 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// The passes cost their share of the target's μ², and the rounds the rest, so the whole study costs
-// nearly its target.
+// The passes of the scale phase cost their share of the target's μ², and the rounds the rest. The
+// study as a whole costs a little less than its target.
 func TestScaleIsPaidFor(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{scalestudy.Record, ""},
@@ -51,7 +51,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 		check(t, err)
 		target := accountant.GaussianMu(st.Privacy.Epsilon, st.Privacy.Delta)
 		view, adjacency := p.Views()[0], st.Privacy.Adjacency
-		total := 0.0 // sum of the μ² of the passes
+		total := 0.0 // sum of μ² over the passes
 		for n := 1; n <= 4; n++ {
 			m := p.Before()[0].Mechanism(n)
 			sd := float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(view.Shares))
@@ -65,7 +65,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 		if err != nil || math.Abs(profile.Mu()*profile.Mu()/total-1) > 1e-5 {
 			t.Errorf("%s: μ = %g from the event, want %g as from the formula (error %v)", c.privacy, profile.Mu(), math.Sqrt(total), err)
 		}
-		// Costs include the rounds and the passes, for every view and adjacency.
+		// Costs covers both the rounds and the passes, for every view and adjacency.
 		costs, err := p.Costs(p.Releases())
 		check(t, err)
 		if e := costs[0].Epsilon; e > st.Privacy.Epsilon || e < st.Privacy.Epsilon*(1-1e-6) {
@@ -88,7 +88,8 @@ func TestScaleIsPaidFor(t *testing.T) {
 	}
 }
 
-// The claimed, true and proved costs of published factors all include the scale phase.
+// For published factors there are three costs, the claimed, the true and the proved one. All of
+// them include the scale phase.
 func TestScaleWithGivenNoise(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	privacy := "unit = \"client\"\nnoise_multiplier = 5\ndelta = 1e-3\nclip = 5"

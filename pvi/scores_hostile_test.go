@@ -18,14 +18,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// rounded is a method with a mechanism for every round.
+// rounded is implemented by methods that have a mechanism for each round.
 type rounded interface {
 	method.Method
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// neighbours returns two data sets of one client that differ in one record, added or replaced, or
-// in all, replaced by others or by zeros. Some numbers are extreme or not finite.
+// neighbours returns two neighbouring data sets of one client. Depending on unit and adjacency, one
+// has an additional record, or one record is replaced, or all records are replaced by others or by
+// zeros. Some numbers are extreme or not finite.
 func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [2]*shard.Records {
 	number := func(most float64) float64 {
 		switch r.IntN(5) {
@@ -66,9 +67,9 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 	return [2]*shard.Records{with, without}
 }
 
-// Releases of neighbouring records with the same noise differ by at most the accounted sensitivity,
-// whatever sums were opened before, even after missed or void rounds. They never cost more than the
-// charges, and errors are the same.
+// Given the same noise, releases from neighbouring records differ by at most the sensitivity that
+// the accountant assumes. This holds for any sums opened before, and after missed or void rounds.
+// Releases never cost more than is charged for them, and both data sets lead to the same errors.
 //
 //abuse:case P19 scores of neighbouring data differ by the accounted sensitivity at most, whatever was asked before
 func TestScoresOfNeighbours(t *testing.T) {
@@ -105,8 +106,8 @@ func TestScoresOfNeighbours(t *testing.T) {
 	}
 }
 
-// playNeighbours returns the largest difference between releases of two sites with the same noise,
-// in units of the accounted sensitivity.
+// playNeighbours runs two sites with the same noise, and returns the largest difference between
+// their releases, relative to the sensitivity that the accountant assumes.
 func playNeighbours(t *testing.T, p *Protocol, r *rand.Rand, data [2]*shard.Records) (farthest float64) {
 	t.Helper()
 	var sites [2]*Site
@@ -149,7 +150,7 @@ func apart(a, b []int64) float64 {
 	return norm
 }
 
-// checkCharged fails the test if releases cost more than the charges for as many.
+// checkCharged fails the test if n releases cost more than the charges for n releases.
 func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int) {
 	t.Helper()
 	if n != len(released) {
@@ -161,7 +162,7 @@ func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int
 		check(t, err)
 		charged = append(charged, e)
 	}
-	const rounding = 1e-12 // the charges are added in another order than the releases
+	const rounding = 1e-12 // the charges are added in a different order
 	for _, order := range []float64{1.5, 8} {
 		spent, err1 := accountant.Renyi(released, order)
 		paid, err2 := accountant.Renyi(charged, order)
@@ -171,7 +172,7 @@ func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int
 	}
 }
 
-// settleHostile ends a round with a void outcome or an arbitrary sum.
+// settleHostile ends a round with a void outcome or with made-up numbers as its sum.
 func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered bool, sites [2]*Site) {
 	t.Helper()
 	o := &Outcome{Protocol: p.digest, Sequence: round, Number: round, Verdict: Void}
@@ -197,8 +198,8 @@ func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered 
 	}
 }
 
-// FuzzRestoreScores restores both methods of scores from arbitrary bytes, in bounded memory. A walk
-// that accepts them saves the same bytes.
+// FuzzRestoreScores restores both methods that release scores from arbitrary bytes, with limited
+// memory. A walk that accepts the bytes must save the same bytes again.
 func FuzzRestoreScores(f *testing.F) {
 	var protocols []*Protocol
 	var fixed uint64

@@ -6,11 +6,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// maxShared is the largest absolute value that secure aggregation can open, modulo 2^61 − 1.
+// maxShared is the largest absolute value that secure aggregation, which computes modulo 2^61 − 1,
+// can open.
 const maxShared = 1<<60 - 1
 
-// Limit returns an upper bound on the absolute values in any release of the study, in lattice
-// steps.
+// Limit returns the largest absolute value that an element of any release in the study may have, in
+// lattice steps.
 func (p *Protocol) Limit() int64 {
 	limit := p.messages.Limit()
 	for _, s := range p.before {
@@ -22,7 +23,8 @@ func (p *Protocol) Limit() int64 {
 	return limit
 }
 
-// checkSums returns an error if a sum of all clients could be too large for secure aggregation.
+// checkSums returns an error if the sum over all clients could become too large for secure
+// aggregation.
 func (p *Protocol) checkSums() error {
 	if p.study.Federation.Aggregation != study.Secure {
 		return nil
@@ -34,7 +36,7 @@ func (p *Protocol) checkSums() error {
 	return nil
 }
 
-// VectorSize returns the number of elements of the study's longest release, over all phases.
+// VectorSize returns the number of elements in the longest release of any phase.
 func (p *Protocol) VectorSize() int {
 	size := p.messages.Size
 	for _, s := range p.before {
@@ -46,6 +48,6 @@ func (p *Protocol) VectorSize() int {
 	return size
 }
 
-// Hidden returns h: a coordinator who colludes with h clients cannot read the answer of another
-// client.
+// Hidden returns h, the number of clients that may collude with the coordinator before it can read
+// the answer of another client.
 func (p *Protocol) Hidden() int { return study.Hidden(len(p.roster.Clients), p.roster.Fewest) }

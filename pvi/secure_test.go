@@ -10,8 +10,8 @@ import (
 
 const secureTarget = "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"
 
-// For M clients of which t may collude, NewProtocol requires h = 2·U_min − M − 1 ≥ max(1, t) and t
-// ≤ U_min − 2. Its error names the smallest U_min.
+// For M clients, t of which may collude, NewProtocol requires h = 2·U_min − M − 1 ≥ max(1, t) and t
+// ≤ U_min − 2. Its error gives the smallest U_min that would do.
 func TestSecureRules(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for m := 1; m <= 10; m++ {
@@ -58,8 +58,8 @@ func TestLeastClients(t *testing.T) {
 	}
 }
 
-// The largest coalition has at most U_min − 2 clients, so that a sum has at least two messages of
-// others.
+// The largest coalition has at most U_min − 2 clients, so that every sum contains messages of at
+// least two other clients.
 func TestSecureViews(t *testing.T) {
 	for _, c := range []struct {
 		clients, fewest, colluders int
@@ -81,14 +81,15 @@ func TestSecureViews(t *testing.T) {
 	}
 }
 
-// A sum of the largest messages of all clients stays below 2^60 in absolute value.
+// Even if all clients send the largest possible messages, their sum stays below 2^60 in absolute
+// value.
 func TestSecureSumsAreSmall(t *testing.T) {
 	p := protocolOf(t, 4, secureTarget, "", "aggregation = \"secure\"")
 	if most := 4 * p.Limit(); most <= 0 || most >= 1<<60 {
 		t.Errorf("sums are up to %d", most)
 	}
-	// For some numbers of records only secure aggregation is refused. For larger ones any study is,
-	// because a sum could exceed 2^62.
+	// Above a certain number of records, secure aggregation is refused. Above a higher one every study
+	// is, because a sum could exceed 2^62.
 	refused := 0
 	for records := 1 << 20; records < 1<<31; records *= 2 {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-9\nclip = 60", "solver = \"dp-svi\"",

@@ -8,18 +8,19 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server is the coordinator's state machine for the rounds of a study. It makes plans, adds up
-// releases, and moves λ if the new λ is a proper distribution.
+// A Server is the coordinator's state machine for the rounds of a study. It issues plans, adds up
+// releases, and accepts the new λ if it describes a proper distribution.
 //
-// The caller calls Next until it returns false, and delivers the plans. It passes every release to
-// Collect, and delivers every outcome to all clients. Close ends a round at its deadline.
+// The caller calls Next until it returns false, and delivers the plans to the clients. It passes
+// their releases to Collect, and delivers each outcome to all clients. When the deadline of a round
+// has passed, it calls Close.
 type Server struct {
 	position
 	planned int            // number of plans issued
-	issued  []int          // number of plans issued to each client; nil if a plan is for several clients
-	open    map[int]*round // open rounds, by plan number
+	issued  []int          // number of plans issued to each client; nil if plans go to several clients at once
+	open    map[int]*round // open rounds by plan number
 
-	watching   bool // whether influences are computed
+	watching   bool // whether the server computes influences
 	influences []Influence
 }
 
@@ -28,7 +29,7 @@ type round struct {
 	Answered     []ClientID // clients that have answered, sorted by name
 	Centre       []int64    // Centre of the plan
 	Sum          []int64    // sum of releases; nil before the first answer
-	Releases     []int64    `json:",omitempty"` // releases of the clients in Answered, if the study publishes releases
+	Releases     []int64    `json:",omitempty"` // releases of the clients in Answered, in this order, if the study publishes releases
 }
 
 // NewServer returns a server before the first plan. Its q is the prior.
@@ -40,8 +41,8 @@ func NewServer(p *Protocol) *Server {
 	}
 }
 
-// Next opens the next plan and returns it. It returns false if the rounds are done, or if the next
-// plan must wait for an outcome. The slice Lambda of the plan belongs to the server and is valid
+// Next opens the next plan and returns it. It returns false if there are no more plans, or if the
+// next plan has to wait for an outcome. The plan's slice Lambda belongs to the server and is valid
 // until the next outcome.
 func (s *Server) Next() (Plan, bool) {
 	p := s.protocol
@@ -66,8 +67,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
-// participants returns the clients of plan number n, or nil in an asynchronous schedule, where they
-// depend on the order of answers.
+// participants returns the clients that plan number n asks. In an asynchronous schedule they depend
+// on the order of answers, and participants returns nil.
 func (p *Protocol) participants(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
@@ -79,8 +80,8 @@ func (p *Protocol) participants(n int) []ClientID {
 	return nil
 }
 
-// idleClient returns the client for the next plan of an asynchronous schedule. It is the one with
-// the fewest plans so far among those without an open plan.
+// idleClient chooses the client for the next plan of an asynchronous schedule: among the clients
+// without an open plan, the one that has had the fewest plans.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
 	for _, r := range s.open {
@@ -98,9 +99,9 @@ func (s *Server) idleClient() (int, bool) {
 	return best, best >= 0
 }
 
-// Collect adds a release to the sum of its plan. If it completes the answers, Collect ends the
-// round and returns the outcome, and otherwise nil. For an invalid release it returns an error that
-// is [Refused], and changes nothing.
+// Collect adds a release to the sum of its plan. After the last missing answer, it ends the round
+// and returns the outcome; before, it returns nil. An invalid release changes nothing, and leads to
+// an error that is [Refused].
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
@@ -144,8 +145,8 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 }
 
 // Close ends the round of a plan without waiting for missing answers, and returns its outcome. The
-// round is void if it has fewer than U_min answers, or if its schedule asks only one client and
-// that has not answered.
+// round is void if fewer than U_min clients have answered, or if it asks only one client and that
+// has not answered.
 func (s *Server) Close(number int) (*Outcome, error) {
 	open, ok := s.open[number]
 	if !ok {
@@ -170,7 +171,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		outcome.Participants = r.Participants
 	}
 	if len(r.Answered) >= s.protocol.Fewest() {
-		if r.Sum == nil { // no release was collected before Replay
+		if r.Sum == nil { // Replay starts without collected releases.
 			r.Sum = make([]int64, s.protocol.messages.Size)
 		}
 		outcome.Sum, outcome.Releases = r.Sum, r.Releases
@@ -180,7 +181,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // still refers to the rejected sum
+			s.q.tried = nil // it still refers to the rejected sum
 		}
 	}
 	if s.Done() {
@@ -189,8 +190,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	return outcome
 }
 
-// Waiting returns the clients with an open plan that they have not answered, in the order of the
-// roster.
+// Waiting returns the clients that have not answered an open plan, in the order of the roster.
 func (s *Server) Waiting() []ClientID {
 	waiting := map[ClientID]bool{}
 	for _, r := range s.open {
@@ -201,8 +201,8 @@ func (s *Server) Waiting() []ClientID {
 	return slices.Sorted(maps.Keys(waiting))
 }
 
-// WaitingFor returns the clients that have not answered the plan, in the order of the roster, or
-// nil if the plan is not open.
+// WaitingFor returns the clients that have not answered the given plan, in the order of the roster.
+// It returns nil if the plan is not open.
 func (s *Server) WaitingFor(number int) []ClientID {
 	r, ok := s.open[number]
 	if !ok {

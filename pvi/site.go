@@ -14,8 +14,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site is one client's state machine for the rounds of a study. It answers plans from the
-// client's records. It computes λ from the outcomes, and refuses a plan with a different λ.
+// A Site is one client's state machine for the rounds of a study. It answers plans, using the
+// client's records. It also computes λ itself from the outcomes, and refuses a plan with a
+// different λ.
 type Site struct {
 	position
 	id       ClientID
@@ -38,8 +39,8 @@ func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 	return newSite(p, id, c)
 }
 
-// NewSolverSite returns the site of a client with the given solver, before the first plan. The
-// solver must come from [Protocol.NewSolver] or wrap such a solver.
+// NewSolverSite returns a client's site with the given solver, before the first plan. The solver
+// must come from [Protocol.NewSolver], or wrap one that does.
 func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	refining, ok := p.method.(method.Refining)
 	if !ok {
@@ -51,7 +52,7 @@ func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 var errNoSolver = errors.New("a client of this study has no solver of one factor: NewSite makes its site")
 
 // NewSolver returns the solver for a client with the records s. It returns an error if the study's
-// method does not compute one factor for each client.
+// method does not compute a factor per client.
 func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if err := p.checkShard(s); err != nil {
 		return nil, err
@@ -73,11 +74,12 @@ func newSite(p *Protocol, id ClientID, c method.Client) (*Site, error) {
 // ID returns the name of the client.
 func (s *Site) ID() ClientID { return s.id }
 
-// Propose answers a plan. It writes the client's release to r, with noise from src. If the client
-// must not answer the plan, Propose computes nothing and returns [Refused].
+// Propose answers a plan: it writes the client's release to r, with noise from src. If the client
+// must not answer the plan, Propose returns [Refused] and does nothing.
 //
-// After any other error r has no numbers. Releases made before the error still count, because
-// others may notice the error. If the noise was drawn, the plan counts as answered.
+// After any other error, r is empty. Releases made before the error count nevertheless, because
+// others may notice that the client failed. Once the noise has been drawn, the plan counts as
+// answered.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Change = r.Change[:0]
 	if err := s.Check(plan); err != nil {
@@ -104,13 +106,13 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// weight returns by how much λ moves if all clients of the plan send the same change, in units of
+// weight returns how far λ moves if all clients of the plan send the same change, as a multiple of
 // that change.
 func (p *Protocol) weight(plan *Plan) float64 {
 	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }
 
-// Check returns the error with which Propose would refuse the plan, or nil.
+// Check returns the error with which Propose would refuse the plan, or nil if it would answer.
 func (s *Site) Check(plan *Plan) error {
 	p := s.protocol
 	if plan.Protocol != p.digest {
@@ -143,9 +145,9 @@ func (s *Site) Check(plan *Plan) error {
 	return p.checkCentre(plan.Centre)
 }
 
-// Settle applies an outcome. It must be called for every outcome of the study, in order. If the
-// outcome contradicts the site's state, Settle returns [Refused], and the client must stop. If
-// rounding decides whether the new λ is proper, the server's verdict counts.
+// Settle applies an outcome. It must be called for all outcomes of the study, in order. If an
+// outcome contradicts the site's state, Settle returns [Refused], and the client must stop. Where
+// rounding decides whether the new λ is proper, the site accepts the server's verdict.
 func (s *Site) Settle(o *Outcome) error {
 	p := s.protocol
 	if err := s.checkOutcome(o); err != nil {
@@ -216,7 +218,8 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
 }
 
-// checkSum refuses a sum of too few answers, of a wrong length, or with too large an element.
+// checkSum refuses a sum that covers too few answers, has the wrong length, or contains an element
+// that is too large.
 func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.Fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.Fewest())
@@ -233,8 +236,9 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	return nil
 }
 
-// follows reports whether the outcome with the number sequence can belong to plan n. The numbers
-// are equal unless the schedule is asynchronous, where each client may have an open plan.
+// follows reports whether an outcome with the given sequence number can belong to plan n. The two
+// numbers are equal, except in an asynchronous schedule, where several plans may be open, one for
+// each client.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {
@@ -243,22 +247,22 @@ func (p *Protocol) follows(n, sequence int) bool {
 	return n >= 1 && n <= p.Plans() && n <= sequence+ahead && (ahead > 0 || n == sequence)
 }
 
-// Releases returns the number of releases to be charged so far. [Protocol.Costs] returns their
-// cost.
+// Releases returns the number of releases that must be charged so far. [Protocol.Costs] returns
+// their cost.
 func (s *Site) Releases() int {
 	spent := s.client.Spent()
 	return spent.Changes + spent.Statistics
 }
 
-// Ahead returns the number of releases to be charged for the next answer. An answer that fails may
-// make fewer.
+// Ahead returns the number of releases that must be charged for the next answer. An answer that
+// fails may make fewer.
 func (s *Site) Ahead() int {
 	return min(s.client.Ahead(), s.protocol.method.Releases()-s.Releases())
 }
 
-// OnDevice makes the site take its private steps on a device, with the records that were passed to
-// NewSite. The cost does not change. If the device does not support the study, OnDevice returns an
-// error and changes nothing.
+// OnDevice lets the site take its private steps on a device. records must be those that were passed
+// to NewSite. The cost stays the same. If the device does not support the study, OnDevice returns
+// an error and changes nothing.
 func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	c, ok := s.client.(method.DeviceClient)
 	if !ok {

@@ -27,8 +27,8 @@ type siteState struct {
 	Descent  []byte          `json:",omitempty"` // state of the client's [method.Walk], if it has one
 }
 
-// MarshalBinary encodes the site's state. The state must not leave the client, because it contains
-// the client's own factor.
+// MarshalBinary encodes the site's state. The state is secret, because it contains the client's own
+// factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	var m method.Memory
 	s.client.Save(&m)
@@ -55,7 +55,7 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 	})
 }
 
-// Restore sets a new site to a state that MarshalBinary returned.
+// Restore gives a new site a state that MarshalBinary returned.
 func (s *Site) Restore(state []byte) error {
 	p := s.protocol
 	var v siteState

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// States of versions 1 to 3 are read. Others, and mixtures of versions, are refused.
+// RestoreServer reads states of versions 1 to 3. It refuses other versions, and states that mix
+// them.
 func TestServerStatesOfAllVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {
@@ -76,7 +77,7 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	}
 }
 
-// In a study with a million coefficients, memory for the state is scarce.
+// The state of a study with a million coefficients needs little memory.
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	b := saved(t, s)

@@ -5,8 +5,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// serverElements bounds the number of commas in the JSON of a Server's state, so that a damaged
-// file cannot use much memory.
+// serverElements is an upper bound on the number of commas in the JSON of a Server's state. It
+// keeps a damaged file from using a lot of memory.
 func (p *Protocol) serverElements() int {
 	const roundFields = 8
 	names := phase.NamesElements(p.roster.Clients)
@@ -17,7 +17,7 @@ func (p *Protocol) serverElements() int {
 	return phase.StateFields + p.family.Size() + len(p.roster.Clients) + rounds*(roundFields+2*names+p.family.Dim()+p.messages.Size) + p.ReleasesSize()
 }
 
-// siteElements bounds the number of commas in the JSON of a Site's state.
+// siteElements is an upper bound on the number of commas in the JSON of a Site's state.
 func (p *Protocol) siteElements() int {
 	factors := 1 + p.study.Inference.Partitions.Count
 	return phase.StateFields + phase.NamesElements(p.roster.Clients) + p.family.Size() + p.family.Dim() + factors*(2+p.family.Size()+p.messages.Size)

@@ -28,7 +28,7 @@ import (
 
 const serverVersion = 3
 
-// serverState is the JSON object of a server's state.
+// serverState is the JSON part of a server's state.
 type serverState struct {
 	Version  int
 	Protocol Digest
@@ -37,8 +37,8 @@ type serverState struct {
 	Asked    []int
 	Sequence int
 	Open     map[int]*round
-	// State of the server's [method.Walk]. It may contain NaN or infinity, which JSON cannot
-	// encode.
+	// Descent is the state of the server's [method.Walk]. It may contain NaN or infinity, which JSON
+	// numbers cannot represent.
 	Descent []byte `json:",omitempty"`
 }
 
@@ -48,7 +48,7 @@ const (
 	numberSize   = 8
 )
 
-// MarshalBinary returns the server's state in the present version.
+// MarshalBinary returns the server's state in the current version.
 func (s *Server) MarshalBinary() ([]byte, error) {
 	e, err := s.Encode()
 	if err != nil {
@@ -83,10 +83,10 @@ func (s *Server) Encode() (Encoding, error) {
 	}, nil
 }
 
-// writeSize is the number of bytes that writeNumbers buffers before it writes them.
+// writeSize is the size of the buffer of writeNumbers in bytes.
 const writeSize = 1 << 16
 
-// writeNumbers writes λ, and the centres and sums of open rounds. Errors show up in w.Flush.
+// writeNumbers writes λ, and the centres and sums of the open rounds. An error shows up in w.Flush.
 func (s *Server) writeNumbers(w *bufio.Writer) {
 	for _, l := range s.q.lambda {
 		writeNumber(w, int64(l.Lo))
@@ -98,7 +98,7 @@ func (s *Server) writeNumbers(w *bufio.Writer) {
 			writeNumber(w, n)
 		}
 		for i := range s.protocol.messages.Size {
-			if r.Sum == nil { // no client has answered, so the sum is zero
+			if r.Sum == nil { // No client has answered yet, so the sum is zero.
 				writeNumber(w, 0)
 			} else {
 				writeNumber(w, r.Sum[i])
@@ -180,7 +180,7 @@ var (
 	errMixed = errors.New("the state cannot be read: it mixes two versions")
 )
 
-// readNumbers decodes λ and, in the present version, the centres and sums of open rounds.
+// readNumbers decodes λ and, in the current version, the centres and sums of the open rounds.
 func (p *Protocol) readNumbers(v *serverState, b []byte) error {
 	var rounds []*round
 	if v.Version == serverVersion {

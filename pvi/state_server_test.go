@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wideProtocol is of a linear model with one coefficient for each level of a column.
+// wideProtocol returns the protocol of a linear model with one coefficient for each level of a
+// column.
 func wideProtocol(t testing.TB, levels int, privacy, inference string) *Protocol {
 	t.Helper()
 	var names strings.Builder
@@ -48,7 +49,8 @@ min_clients = 2
 	return protocolFor(t, 3, text)
 }
 
-// Restored servers continue like one that is never restored, even if λ is longer than blockSize.
+// A server that is restored at any time continues like one that never stopped, even if λ is longer
+// than blockSize.
 func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	for _, c := range []struct {
 		levels             int
@@ -73,7 +75,7 @@ func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	}
 }
 
-// playBoth runs a study with two servers, one of which is restored at random times.
+// playBoth runs a study on two servers, and restores one of them at random times.
 func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 	steady, restored := NewServer(p), NewServer(p)
 	same := func() []byte {
@@ -128,8 +130,8 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
-	// The elements of change are below size: 4 in lattice steps, or the largest allowed element if
-	// that is smaller.
+	// The elements of change are below 4 in absolute value, or below the limit for elements if that is
+	// smaller. size is this bound in lattice steps.
 	size := min(p.messages.Limit(), int64(4)<<p.messages.Lattice.Exponent())
 	change := make([]int64, p.messages.Size)
 	for i := range change {

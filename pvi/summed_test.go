@@ -24,7 +24,7 @@ func summedProtocol(t testing.TB, clients, rounds int, federation string, overri
 	}, overrides...)...)
 }
 
-// summedHouse returns a house whose clients have n records together, record i at client deal(i).
+// summedHouse returns a house whose clients together have n records. Client deal(i) has record i.
 func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
 	t.Helper()
 	records := make([]*shard.Records, len(p.roster.Clients))
@@ -42,8 +42,8 @@ func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house 
 	return houseOf(t, p, 1, shards...)
 }
 
-// plainDescent is DP-SVI on the pooled records, without lattice, state machines or engine. noise
-// returns the noise of a round's sum.
+// plainDescent runs DP-SVI on the pooled records, without lattice, state machines or engine. The
+// function noise returns the noise in the sum of a round.
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, stepsOf(p).StepSize
@@ -89,7 +89,8 @@ func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, pr
 	return mean, precision
 }
 
-// Opening only sums leads to the posterior of DP-SVI on the pooled records with the same noise.
+// If only sums are opened, the posterior is that of DP-SVI on the pooled records with the same
+// noise.
 func TestSummedIsPooledDescent(t *testing.T) {
 	const clients, records = 5, 400
 	p := summedProtocol(t, clients, 40, `, min_clients = 4, colluders = 1`)
@@ -147,8 +148,8 @@ func TestSummedMachines(t *testing.T) {
 	machinesAgree(t, func() *house { return summedHouse(t, p, 50, func(i int) int { return i % 4 }) })
 }
 
-// A client refuses plans that it has answered, that name too few clients, or whose λ differs by
-// more than rounding, and any plan after its last release.
+// A client refuses a plan that it has answered, that asks too few clients, or whose λ differs by
+// more than a rounding error. After its last release it refuses any plan.
 func TestSummedRefusals(t *testing.T) {
 	const clients = 4
 	p := summedProtocol(t, clients, 3, `, min_clients = 3`)
@@ -191,7 +192,8 @@ func (c forgetful) Spent() method.Spent {
 	return method.Spent{Statistics: c.Client.Spent().Statistics - c.forgotten}
 }
 
-// A release that fails, because the mechanism has no step left, is charged and not repeated.
+// Suppose a release fails because the mechanism has no steps left. It is charged all the same, and
+// not tried again.
 func TestSummedReleaseThatFails(t *testing.T) {
 	p := summedProtocol(t, 3, 3, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 3 })
@@ -200,8 +202,8 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	s.client.Save(&used)
 	used.Spent.Statistics = 3 // the mechanism permits only three releases
 	check(t, s.client.Restore(&used))
-	// forgetful hides three releases from the site, which therefore asks its client for another
-	// one. The mechanism refuses it.
+	// forgetful hides three releases from the site. The site therefore asks its client for another
+	// one, which the mechanism refuses.
 	s.client = forgetful{s.client, 3}
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}
@@ -214,8 +216,8 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	}
 }
 
-// A sum covers too few answers, has a wrong size, or has an element beyond what its answers can
-// yield.
+// The test makes sums with too few answers, of the wrong length, or with an element that is too
+// large for the number of answers.
 func TestSummedOutcomesRefused(t *testing.T) {
 	const clients = 3
 	p := summedProtocol(t, clients, 2, `, min_clients = 2`)
@@ -237,9 +239,10 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	}
 }
 
-// The observers differ in the number of noise shares that they do not know: U_min − t for a
-// coalition of t clients, for which the sum has sd σC and costs the target, U_min for an outsider,
-// and one for an observer of single messages.
+// Observers differ in the number of noise shares that they do not know. A coalition of t clients
+// does not know U_min − t; for it the noise in a sum has standard deviation σC, and the cost is the
+// target. An outsider knows none of U_min shares, and a reader of messages does not know the one
+// share in a message.
 func TestSummedViews(t *testing.T) {
 	const clients, fewest, colluders = 20, 12, 3
 	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
@@ -268,8 +271,8 @@ func TestSummedViews(t *testing.T) {
 	}
 }
 
-// The cost is that of the Poisson-sampled Gaussian mechanism with the noise that an observer does
-// not know.
+// The cost is that of the Poisson-sampled Gaussian mechanism, counting only the noise that the
+// observer does not know.
 func TestSummedSampled(t *testing.T) {
 	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, set("inference.sampling_rate", "0.2"))
 	n := p.method.Noise()
@@ -290,8 +293,9 @@ func TestSummedSampled(t *testing.T) {
 	}
 }
 
-// The noise multiplier is the sd, in clips, of the noise of U_min − t clients if only sums are
-// opened, and of one client if anyone may read messages.
+// The noise multiplier is the standard deviation of the noise relative to the clipping bound. It
+// counts the noise of U_min − t clients if only sums are opened, and of one client if anyone may
+// read messages.
 func TestSummedScaling(t *testing.T) {
 	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
 	if s := p.setting.Shares(); s != 4 {
