@@ -15,48 +15,49 @@ type ColumnType string
 const (
 	Numeric     ColumnType = "numeric"     // values are numbers within public bounds
 	Categorical ColumnType = "categorical" // values are declared levels
-	Ordered     ColumnType = "ordered"     // values are declared levels, lowest first, with scores 0, 1, 2, ...
+	Ordered     ColumnType = "ordered"     // values are declared levels in increasing order, with scores 0, 1, 2, ...
 
-	// date is the type of a column of dates in a study file. Parse turns it into a Numeric column
-	// of years ([Column.Dated]), so no [Column] has this type.
+	// date is the type of a date column in a study file. Parse turns such a column into a Numeric
+	// column of years ([Column.Dated]), so no [Column] has this type.
 	date ColumnType = "date"
 )
 
-// A Policy states how to treat a missing value, or a value that does not fit its column.
+// A Policy says how to treat a missing value, or a value that does not fit its column.
 type Policy string
 
 const (
 	Refuse Policy = "refuse" // return an error for the file
-	Drop   Policy = "drop"   // leave the record out
+	Drop   Policy = "drop"   // leave out the record
 	Clamp  Policy = "clamp"  // use the nearest bound
 	Impute Policy = "impute" // use the declared public value
 )
 
-// A Column is a column that a file of records must have.
+// A Column is a column that every file of records must have.
 type Column struct {
 	Name    string
 	Type    ColumnType
-	Unit    string   // unit of a numeric column, for display
+	Unit    string   // unit of a numeric column, for reports
 	Low     float64  // public lower bound of a numeric column; 0 for an ordered column
 	High    float64  // public upper bound of a numeric column; number of levels − 1 for an ordered column
 	Levels  []string // levels of a categorical or ordered column
-	Outside Policy   // for a value out of bounds or an undeclared level: Refuse (default), Drop, or Clamp if the column is numeric
-	Missing Policy   // for a missing value: Refuse (default), Drop or Impute
-	Imputed string   // value used for a missing value if Missing is Impute, written as in a file
+	Outside Policy   // how to treat a number out of bounds or an undeclared level: Refuse (default), Drop, or Clamp if the column is numeric
+	Missing Policy   // how to treat a missing value: Refuse (default), Drop or Impute
+	Imputed string   // replacement for missing values if Missing is Impute, written as in a file
 
-	Found *Bounds // narrower bounds from a [Standardisation], or nil
+	Found *Bounds // narrower bounds found by a [Standardisation], or nil
 
-	// Transform is applied to a numeric column before scaling. Scaling maps the transformed bounds
-	// to −1 and 1. If Spread is not 0, it subtracts Centre and divides by Spread instead.
+	// Transform is applied to a numeric column before scaling. Scaling then maps the transformed
+	// bounds to −1 and 1 or, if Spread is not 0, subtracts Centre and divides by Spread.
 	Transform      Transform
 	Centre, Spread float64
 
-	// Dated is true if the values are dates. Bounds and values are then years since the day Since.
+	// Dated is true if the values are dates. Bounds and values are then the years that have passed
+	// since the day Since.
 	Dated bool
 	Since calendar.Day
 }
 
-// A Transform is an increasing function of a numeric column.
+// A Transform is an increasing function that is applied to a numeric column.
 type Transform string
 
 const (
@@ -64,7 +65,7 @@ const (
 	Log1p Transform = "log1p" // log(1 + x); bounds must be above −1
 )
 
-// Of returns the transform of x.
+// Of applies the transform to x.
 func (f Transform) Of(x float64) float64 {
 	switch f {
 	case Log:
@@ -85,17 +86,17 @@ func (f Transform) inverse(y float64) float64 {
 	return y
 }
 
-// Numerical reports whether values of the column are used as numbers.
+// Numerical reports whether the values of the column are used as numbers.
 func (c *Column) Numerical() bool { return c.Type != Categorical }
 
-// mapped returns the transformed bounds. Scaling maps them to −1 and 1.
+// mapped returns the bounds after the transform. Scaling maps them to −1 and 1.
 func (c *Column) mapped() (low, high float64) {
 	b := c.Scale()
 	return c.Transform.Of(b.Low), c.Transform.Of(b.High)
 }
 
 // Middle returns the transformed value that scaling maps to 0. The scaled value is (transformed
-// value − Middle)/Half. It is in [−1, 1] for values within the bounds, unless the study gives a
+// value − Middle)/Half. For values within the bounds it lies in [−1, 1], unless the study gives a
 // centre and a spread.
 func (c *Column) Middle() float64 {
 	if c.Spread > 0 {
@@ -105,7 +106,7 @@ func (c *Column) Middle() float64 {
 	return low + (high-low)/2
 }
 
-// Half returns the unit of scaling. The transformed value Middle + Half is mapped to 1.
+// Half returns the distance from Middle that scaling maps to 1.
 func (c *Column) Half() float64 {
 	if c.Spread > 0 {
 		return c.Spread
@@ -114,7 +115,7 @@ func (c *Column) Half() float64 {
 	return (high - low) / 2
 }
 
-// Column returns the column with the given name.
+// Column looks up a column by name.
 func (s *Study) Column(name string) (*Column, bool) {
 	i := s.ColumnIndex(name)
 	if i < 0 {
@@ -123,8 +124,8 @@ func (s *Study) Column(name string) (*Column, bool) {
 	return &s.Columns[i], true
 }
 
-// ColumnIndex returns the index in Columns of the column with the given name, or −1 if there is
-// none.
+// ColumnIndex returns the index in Columns of the column with the given name, or −1 if no column
+// has that name.
 func (s *Study) ColumnIndex(name string) int {
 	return slices.IndexFunc(s.Columns, func(c Column) bool { return c.Name == name })
 }

@@ -6,24 +6,25 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Combination is the rule that computes a change of λ from the releases of all clients.
+// A Combination says how to compute the change of λ from the releases of all clients.
 type Combination string
 
-// The median and the trimmed mean are robust: a few unusual releases change them little. They cost
-// no privacy, because the releases are public. They suit clients with similar numbers of records.
+// The median and the trimmed mean are robust: a few unusual releases hardly change them. They cost
+// no extra privacy, because the releases are public. They suit clients with similar numbers of
+// records.
 const (
 	BySum     Combination = "sum"     // sum of the releases; the default
-	ByMedian  Combination = "median"  // number of releases times the median of each element
-	ByTrimmed Combination = "trimmed" // number of releases times the mean of the middle half of its values
+	ByMedian  Combination = "median"  // median of each element, times the number of releases
+	ByTrimmed Combination = "trimmed" // mean of the middle half of the values of each element, times the number of releases
 )
 
-// Robust reports whether c bounds the influence of a minority of clients.
+// Robust reports whether c limits the influence of a minority of clients.
 func (c Combination) Robust() bool { return c == ByMedian || c == ByTrimmed }
 
-// Loss returns the price of robustness: the variance of the combination c divided by the variance
-// of the sum. It assumes Gaussian noise and differences between clients. The result is the limit
-// for many clients, which is also the maximum (Huber and Ronchetti, Robust Statistics, 2009,
-// section 1).
+// Loss returns the price of robustness: how much larger the variance of c is than that of the sum,
+// as a ratio. It assumes that the noise and the differences between clients are Gaussian. The ratio
+// grows with the number of clients, and Loss returns its limit (Huber and Ronchetti, Robust
+// Statistics, 2009, section 1).
 func (c Combination) Loss() float64 {
 	switch c {
 	case ByMedian:
@@ -35,7 +36,7 @@ func (c Combination) Loss() float64 {
 }
 
 // readCombine reads the key federation.combine. A robust combination needs published releases, and
-// factors that are public shares of λ.
+// factors that every reader can compute as shares of λ.
 func readCombine(s *Study, federation *document.Table) {
 	f := &s.Federation
 	f.Combine = BySum

@@ -7,20 +7,20 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Compare has the options of a last round that measures how well the study predicts. Each client
-// holds out random records from the fit, and then releases a noisy sum of their log predictive
-// densities.
+// A Compare has the options of a last round that measures how well the study's model predicts. Each
+// client keeps some random records out of the fit. In the last round it releases a noisy sum of
+// their log predictive densities.
 type Compare struct {
-	HeldOut float64 // probability that a record or a person is held out; default 0.1
+	HeldOut float64 // probability with which a record or a person is held out; default 0.1
 	Share   float64 // share of the privacy budget; default 0.1
 
-	// Low and High limit the log predictive density of a record.
+	// Low and High are the limits to which the log predictive density of a record is clipped.
 	Low, High float64
 }
 
-// OutcomeScale describes the outcome and the scale of its density. Two studies with the same
-// description can be compared by their log predictive densities. It is empty for a model without an
-// outcome.
+// OutcomeScale describes the outcome and the scale on which its density is measured. Log predictive
+// densities of two studies are comparable if the descriptions are equal. The description is empty
+// for a model without an outcome.
 func (s *Study) OutcomeScale() string {
 	c, ok := s.Column(s.Model.Outcome)
 	switch {
@@ -44,16 +44,17 @@ const (
 	mostHeldOut = 0.5
 
 	// By default, log predictive densities are clipped to the range from u − belowUniform to u +
-	// aboveUniform, in nats. Here u is the log density of the uniform distribution.
+	// aboveUniform in nats, where u is the log density of the uniform distribution.
 	belowUniform, aboveUniform = 4, 3
 
-	mostNats = 1000 // largest absolute value of an end of the range
-	// smallest width of the range; in a narrower one, all models would have nearly the same score
+	mostNats = 1000 // largest allowed absolute value of either limit
+	// smallest allowed width of the range; in a narrower one, all models would get nearly the same
+	// score
 	leastNats = 0.01
 )
 
-// readCompare reads the table [compare] and adds the last round to the study. private states
-// whether the study standardises its columns privately, which [compare] does not allow.
+// readCompare reads the table [compare] and adds the last round to the study. private says whether
+// the study standardises its columns privately; such a study cannot have [compare].
 func readCompare(s *Study, root, inference *document.Table, private bool) {
 	if !root.Has("compare") {
 		return
@@ -93,8 +94,8 @@ func readCompare(s *Study, root, inference *document.Table, private bool) {
 }
 
 // readScoreRange reads the range to which log predictive densities are clipped. The default range
-// contains the log density of a uniform outcome, and ends at 0 for discrete outcomes. A program has
-// no default, because the scale of its density is unknown.
+// contains the log density of a uniform outcome, and ends at 0 if outcomes are discrete. A program
+// has no default range, because nothing is known about the scale of its density.
 func readScoreRange(s *Study, c *Compare, t *document.Table) {
 	if ends, ok := t.Floats("clip"); ok {
 		if len(ends) != 2 || !(ends[1]-ends[0] >= leastNats) || !(math.Abs(ends[0]) <= mostNats && math.Abs(ends[1]) <= mostNats) {

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// measured changes the study private to a regression of version 2. compared also scores held-out
-// records.
+// measured turns the study private into a regression of version 2. compared also asks for a score
+// of held-out records.
 var measured = set("study.version=2", `model={ family = "linear", outcome = "y", terms = ["g"], noise_sd = 1.0 }`, "inference={}", "federation.nominal_records=100")
 
 var compared = with(measured, "compare={}")
 
-// The table [compare] adds a round. The default range of log predictive densities follows from the
+// The table [compare] adds a round. The default range of log predictive densities depends on the
 // bounds or levels of the outcome.
 func TestCompare(t *testing.T) {
 	for _, c := range []struct {

@@ -9,21 +9,22 @@ import (
 	"fedpvi/internal/document"
 )
 
-// daysPerYear is the mean length of a year, with a leap year every four years.
+// daysPerYear is the mean length of a year if every fourth year is a leap year.
 const daysPerYear = 365.25
 
-// Years converts a day to a value of a column of dates: the years since the day Since.
+// Years converts a day to a value of a date column: the number of years since the day Since.
 func (c *Column) Years(day calendar.Day) float64 {
 	return float64(day-c.Since) / daysPerYear
 }
 
-// Day returns the day nearest to a value of a column of dates.
+// Day returns the day closest to a value of a date column.
 func (c *Column) Day(years float64) calendar.Day {
 	return c.Since + calendar.Day(math.Round(years*daysPerYear))
 }
 
-// Text formats a value of a numeric column as in a file of records: as a day such as 2020-12-31 for
-// a column of dates, and otherwise as the shortest decimal number that is read as x.
+// Text formats a value of a numeric column as it would appear in a file of records. In a date
+// column that is a day such as 2020-12-31, in other columns the shortest decimal number that is
+// read as x.
 func (c *Column) Text(x float64) string {
 	if c.Dated {
 		return c.Day(x).String()
@@ -31,8 +32,8 @@ func (c *Column) Text(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// whole reports whether a numeric column may hold whole numbers: its bounds are whole, and it has
-// neither a transform nor dates.
+// whole reports whether a numeric column can hold whole numbers: its bounds are whole, it has no
+// transform, and its values are not dates.
 func (c *Column) whole() bool {
 	return c.Transform == "" && !c.Dated && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High)
 }
@@ -42,7 +43,7 @@ func asDay(value any) (calendar.Day, bool) {
 	return calendar.Parse(fmt.Sprint(value))
 }
 
-// readDates reads the keys of a column of dates and makes it a numeric column of years.
+// readDates reads the keys of a date column and turns it into a numeric column of years.
 func readDates(t *document.Table, c *Column) {
 	c.Type, c.Dated = Numeric, true
 	refuseAll(t, []string{"unit", "transform", "centre", "spread"}, "belongs to a numeric column: the value of a date is the number of years from the day in since")

@@ -24,15 +24,15 @@ type = "numeric"
 bounds = [0, 9]
 `
 
-// julianDay returns the number of a Gregorian day, by the formula of Fliegel and Van Flandern,
-// Communications of the ACM 11 (1968), 657.
+// julianDay returns the Julian day number of a Gregorian date, by the formula of Fliegel and Van
+// Flandern, Communications of the ACM 11 (1968), 657.
 func julianDay(y, m, d int) int {
 	shift := (m - 14) / 12
 	return d - 32075 + 1461*(y+4800+shift)/4 + 367*(m-2-12*shift)/12 - 3*((y+4900+shift)/100)/4
 }
 
-// The value of a date is the number of days since the declared day, divided by 365.25. A day that
-// is written as text and read again has the same value.
+// The value of a date is the number of days since the declared day, divided by 365.25. Writing a
+// day as text and reading it again does not change its value.
 func TestYears(t *testing.T) {
 	c := &parse(t, datesSource).Columns[0]
 	for _, d := range [][3]int{{2020, 1, 1}, {2024, 1, 1}, {2019, 12, 31}, {2020, 2, 29}, {1900, 3, 1}, {1582, 10, 15}, {2399, 12, 31}} {
@@ -51,7 +51,8 @@ func TestYears(t *testing.T) {
 	}
 }
 
-// Dates cannot be the outcome of a count model, even if their bounds are whole years apart.
+// Dates cannot be the outcome of a count model, even if the bounds are a whole number of years
+// apart.
 func TestDatesAreNoCounts(t *testing.T) {
 	text := strings.NewReplacer(`"linear", outcome = "y", noise_sd = 1`, `"poisson", outcome = "enrolled"`, `terms = ["enrolled"]`, `terms = ["y"]`,
 		"1582-10-15", "2020-01-01", "2399-12-31", "2024-01-01").Replace(datesSource)
@@ -87,7 +88,7 @@ func TestEventOfDates(t *testing.T) {
 		if st == nil {
 			continue
 		}
-		before, after := 365/365.25, 366/365.25 // 2020-12-31 and 2021-01-01
+		before, after := 365/365.25, 366/365.25 // values of 2020-12-31 and 2021-01-01
 		if later := positive[0] == '>'; st.Model.Positive.Of(after) != later || st.Model.Positive.Of(before) == later {
 			t.Errorf("%s does not divide at the day", positive)
 		}

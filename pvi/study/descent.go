@@ -5,64 +5,68 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Descent has the options of the solver DPSVI. DPSEP uses those about steps and batches. Where a
-// field says so, 0 means that the option is derived from public numbers.
+// Descent has the options of the solver DPSVI. DPSEP shares those for steps and batches. Some
+// options may be 0 (see the fields), and are then computed from public numbers.
 type Descent struct {
-	Steps     int     // number of steps in each round; 0 to derive the number
-	StepSize  float64 // step size of the optimiser at the beginning of the study; 0 to derive the step size
-	Draws     int     // number of draws of θ in each step, released together; default 1
-	Rate      float64 // probability that a record is in a batch; 1 for all records; 0 to derive the probability
+	Steps     int     // number of steps in each round; computed if 0
+	StepSize  float64 // the optimiser's step size at the beginning of the study; computed if 0
+	Draws     int     // number of draws of θ in each step, whose gradients are released together; default 1
+	Rate      float64 // probability that a record is in a batch; 1 for all records; computed if 0
 	Sampling  Sampling
 	Gradients Gradients
 	Optimiser Optimiser
-	Decay     float64 // last step size as a share of StepSize, with a linear decrease; default 0.05
-	Average   float64 // fraction of a round's last steps over which q is averaged; default 0.5
-	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive it
+	Decay     float64 // step size of the last step relative to StepSize, with a linear decrease in between; default 0.05
+	Average   float64 // q is averaged over this fraction of a round's steps, at its end; default 0.5
+	InitialSD float64 // upper bound on the standard deviations of q in the first step; computed if 0
 
-	// StartShare is the share of the budget, in μ², that a client spends on noisy sums of
-	// sufficient statistics before its first steps. The steps then start at the q computed from
-	// these sums. If it is 0, they start at the q of the plan.
+	// StartShare is the share of the budget, in μ², that a client spends on noisy sums of sufficient
+	// statistics before its first steps. The steps then start at the q that these sums imply. If
+	// StartShare is 0, they start at the q of the plan.
 	StartShare float64
 }
 
-// Gradients states whether a record contributes only the gradient for the mean of q, or also the
-// gradient for the sds of q.
+// Gradients says whether a record contributes only a gradient with respect to the mean of q, or
+// also one with respect to the standard deviations of q.
 type Gradients string
 
 const (
-	// Aligned releases the gradient for the mean of q. The gradient for the sds is computed from
-	// the released sum.
+	// Aligned releases the gradient with respect to the mean of q, and computes the one with respect
+	// to the standard deviations from the released sum.
 	Aligned Gradients = "aligned"
-	// Joint releases the gradients for the mean and the sds of q, clipped as one vector.
+	// Joint releases both gradients, clipped together as one vector.
 	Joint Gradients = "joint"
-	// Preconditioned is like Joint, but multiplies the gradient for the sds by a public factor
-	// before clip and noise, and divides it afterwards. This gives both gradients the same scale.
+	// Preconditioned is like Joint, but brings both gradients to the same scale: it multiplies the
+	// gradient with respect to the standard deviations by a public factor, and divides by it again
+	// after clipping and noise.
 	Preconditioned Gradients = "preconditioned"
-	// PublishedGradients is like Joint, but each record also adds its share of the gradient of the
-	// divergence from the cavity before the clip, as in Jälkö, Dikmen and Honkela (2017).
+	// PublishedGradients is like Joint, but before clipping each record also adds its share of the
+	// gradient of the divergence from the cavity, as in Jälkö, Dikmen and Honkela (2017). The cavity
+	// is q without the client's factor.
 	PublishedGradients Gradients = "published"
 )
 
-// Joint reports whether the gradient with respect to the sds of q is released.
+// Joint reports whether the gradient with respect to the standard deviations of q is released.
 func (g Gradients) Joint() bool { return g != Aligned }
 
-// Sampling is the way in which batches are drawn.
+// Sampling says how batches are drawn.
 type Sampling string
 
 const (
-	// PoissonSampling takes each record with probability Rate, independently.
+	// PoissonSampling puts each record in the batch with probability Rate, independently of the
+	// others.
 	PoissonSampling Sampling = "poisson"
-	// WithoutReplacement draws a batch of a fixed size, Rate times the number of records. It is
-	// charged as sampling without replacement.
+	// WithoutReplacement draws a batch of fixed size, Rate times the number of records. The privacy
+	// cost is that of sampling without replacement.
 	WithoutReplacement Sampling = "without-replacement"
-	// AllocatedSampling puts each record into one random step of an epoch. It is only for DPSEP.
+	// AllocatedSampling puts each record in one random step of an epoch. Only DPSEP supports it.
 	AllocatedSampling Sampling = "random-allocation"
-	// PublishedSampling draws a batch of a fixed size, but is charged as independent sampling, as
-	// in the library d3p. This privacy claim does not hold, and the option exists to show that.
+	// PublishedSampling draws a batch of fixed size, but counts the privacy cost of independent
+	// sampling, as the library d3p does. This privacy claim is wrong, and the option exists to show
+	// that.
 	PublishedSampling Sampling = "published"
 )
 
-// An Optimiser is a rule that computes steps from noisy gradients.
+// An Optimiser computes steps from noisy gradients.
 type Optimiser string
 
 // These are the optimisers.
@@ -70,7 +74,7 @@ const (
 	Adam    Optimiser = "adam"
 	AdaGrad Optimiser = "adagrad"
 	SGD     Optimiser = "sgd"
-	Natural Optimiser = "natural" // gradient times the inverse Fisher information of q
+	Natural Optimiser = "natural" // gradient multiplied by the inverse Fisher information of q
 )
 
 func readDescent(s *Study, t *document.Table) {
@@ -95,7 +99,7 @@ func readDescent(s *Study, t *document.Table) {
 }
 
 // checkDescent refuses options of [Descent] that do not fit federation.nominal_records or the
-// adjacency, which must have been read.
+// adjacency. Those keys must be read first.
 func checkDescent(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI {
 		return
@@ -121,12 +125,12 @@ func checkDescent(s *Study, t *document.Table) {
 	}
 }
 
-// maxReleasedDraws is the largest number of draws of θ in a step. The gradients at all draws of a
-// step are released together.
+// maxReleasedDraws is the largest number of draws of θ in a step. The gradients at all these draws
+// are released together.
 const maxReleasedDraws = 64
 
-// defaultStartShare is the default of Descent.StartShare. It leaves √(1 − 1/4) of the study's μ,
-// about seven eighths, to the steps.
+// defaultStartShare is the default of Descent.StartShare. It leaves √(1 − 1/4), about seven
+// eighths, of the study's μ for the steps.
 const defaultStartShare = 0.25
 
 func readStart(s *Study, t *document.Table) {
@@ -143,8 +147,8 @@ func readStart(s *Study, t *document.Table) {
 	readShare(t, "start_share", &d.StartShare, "(0, 1)")
 }
 
-// checkSummed refuses keys for steps that a client takes by itself. In such a study, each step uses
-// the sum of the gradients of all clients.
+// checkSummed refuses keys about steps that a client takes on its own. In a study that opens only
+// sums, each step needs the gradients of all clients.
 func checkSummed(d *Descent, t *document.Table) {
 	for _, own := range []struct {
 		key string

@@ -6,18 +6,18 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Describe has the options of the noisy tables that describe the records: counts by level,
-// histograms, and sums for means and sds.
+// A Describe has the options of the noisy tables that describe the records: counts for each level,
+// histograms, and sums that lead to means and standard deviations.
 type Describe struct {
 	Columns []int   // indices of the described columns, in the order of the study
-	By      int     // index of the column whose levels have separate tables, or −1
+	By      int     // index of the column that splits the tables, with one table per level; −1 for none
 	Bins    int     // number of bins of a histogram; default 10
 	Share   float64 // share of the privacy budget; default 0.1, or 1 without a model
 }
 
 const (
 	maxBins          = 100
-	maxDescribed     = 10_000 // largest number of cells in all tables together
+	maxDescribed     = 10_000 // largest number of cells in all tables taken together
 	maxDescribeShare = 0.9
 )
 
@@ -62,8 +62,8 @@ func readDescribe(s *Study, root *document.Table) {
 	}
 }
 
-// readDescribed reads the names of the columns that the tables describe. The default is all columns
-// except d.By.
+// readDescribed reads which columns the tables describe. By default, these are all columns except
+// d.By.
 func readDescribed(s *Study, d *Describe, t *document.Table) {
 	names, ok := t.Strings("columns")
 	if !ok {
@@ -106,7 +106,7 @@ func (d *Describe) cells(s *Study) (n int) {
 }
 
 // Edges returns the edges of n bins between the bounds of a numeric column, in increasing order and
-// in the column's unit. The bins have equal width after the column's transform.
+// in the column's unit. The bins have equal widths after the column's transform is applied.
 func (c *Column) Edges(n int) []float64 {
 	edges := make([]float64, n+1)
 	low, high := c.Transform.Of(c.Low), c.Transform.Of(c.High)

@@ -26,8 +26,8 @@ func TestDescribeIsRefused(t *testing.T) {
 	}
 }
 
-// A study with [describe] and no [model] has one round and spends its whole budget on the tables.
-// Keys that need a model are refused.
+// A study with [describe] but without [model] has one round and spends its whole budget on the
+// tables. Keys that need a model are refused.
 func TestStudyWithoutModel(t *testing.T) {
 	alone := set("study.version=2", "model=", "inference=", "describe={ bins = 5 }", `simulation={ clients = 3, data = ["records.csv"] }`)
 	if st := parse(t, private, alone...); !st.Model.Absent() || st.Inference.Rounds != 1 || st.Describe.Share != 1 || !st.Honest() {

@@ -13,15 +13,16 @@ import (
 	"testing"
 )
 
-// readers names the functions and methods with which this package reads a key of a study, their
-// first string literal.
+// readers lists the functions and methods that read a key of a study. The key is the first string
+// literal among their arguments.
 var readers = map[string]bool{
 	"Int": true, "Float": true, "Floats": true, "String": true, "Strings": true, "Bool": true, "Choice": true,
 	"Table": true, "Tables": true, "List": true, "Value": true, "Require": true, "readShare": true, "needs": true,
 }
 
 // readKeys scans the sources of this package. It returns the literal keys in calls to the functions
-// in readers, and all string literals, which include keys that reach the functions in a variable.
+// in readers. It also returns all string literals, because some keys reach these functions in a
+// variable.
 func readKeys(t *testing.T) (keys, texts map[string]bool) {
 	t.Helper()
 	paths, err := filepath.Glob("*.go")
@@ -74,7 +75,7 @@ func firstText(args []ast.Expr) (string, bool) {
 	return "", false
 }
 
-// describedKeys returns the keys with a heading or a table row in docs/use/study.md.
+// describedKeys returns the keys that have a heading or a table row in docs/use/study.md.
 func describedKeys(t *testing.T) map[string]bool {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "use", "study.md"))
@@ -122,7 +123,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	if len(read) < 70 {
 		t.Errorf("only %d keys were found in the sources: the pattern no longer fits them", len(read))
 	}
-	// The page describes these keys in the rows of their priors.
+	// The page describes these keys in the table rows of the priors they belong to.
 	inRows := map[string]bool{"median": true, "factor": true}
 	for key := range read {
 		if !described[key] && !inRows[key] {

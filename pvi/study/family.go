@@ -13,7 +13,7 @@ const (
 	maxComponents = 64
 )
 
-// readModel reads the table [model]. It reports whether the table has standardise = "private".
+// readModel reads the table [model], and reports whether it contains standardise = "private".
 func readModel(s *Study, root *document.Table) (private bool) {
 	t := root.Table("model")
 	if root.Has("describe") && !root.Has("model") {
@@ -50,7 +50,7 @@ func readModel(s *Study, root *document.Table) (private bool) {
 	return private
 }
 
-// readFamilyKeys reads the keys of [model] that only some families use, such as noise_sd. It
+// readFamilyKeys reads those keys of [model] that belong to certain families, such as noise_sd. It
 // refuses them for other families.
 func readFamilyKeys(s *Study, t *document.Table) {
 	m := &s.Model
@@ -122,8 +122,8 @@ func readOutcome(s *Study, t *document.Table) {
 	}
 }
 
-// readEvent reads the key positive: the condition on column c under which a binary outcome counts
-// as 1.
+// readEvent reads the key positive, which says when a binary outcome counts as 1. c is the column
+// of the outcome.
 func readEvent(s *Study, t *document.Table, c *Column) {
 	m := &s.Model
 	if m.Kind() != Binary && (m.Family != NeuralNetwork || !t.Has("positive")) {
@@ -176,8 +176,8 @@ func parseEvent(text string, c *Column) (event *Event, problem string) {
 	return nil, strconv.Quote(text) + ` is not a comparison: column ` + strconv.Quote(c.Name) + ` is numeric, write positive = ">= 10", or with >, <= or <`
 }
 
-// comparable parses the right-hand side of a comparison with column c: a number, or a day if the
-// column has dates.
+// comparable parses the right-hand side of a comparison with column c. It must be a day if the
+// column has dates, and a number otherwise.
 func (c *Column) comparable(text string) (value float64, ok bool) {
 	if c.Dated {
 		day, ok := asDay(text)
@@ -293,7 +293,7 @@ func readTerms(s *Study, t *document.Table) {
 	s.Model.Terms = terms
 }
 
-// countCoefficients returns the number of coefficients of the terms. It stops counting at
+// countCoefficients returns the number of coefficients of the terms, but stops counting at
 // maxParameters+1.
 func countCoefficients(s *Study, terms []Term) int {
 	total := 0

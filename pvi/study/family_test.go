@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// families is a study whose table [model] each test case replaces.
+// families is a study in which each test case replaces the table [model].
 const families = `
 study = { version = 1, name = "s" }
 inference = { rounds = 3 }
@@ -24,7 +24,7 @@ column = [
 ]
 `
 
-// ofFamily returns families with the given model, further keys of [inference], and keys of
+// ofFamily returns families with the given model, and with additional keys in [inference] and
 // [privacy].
 func ofFamily(model, inference, privacy string) string {
 	return strings.NewReplacer("MODEL", model, "rounds = 3", "rounds = 3"+inference, `unit = "none"`, privacy).Replace(families)
@@ -127,8 +127,8 @@ federation = { nominal_records = 9`, "", `no public number bounds the effect of 
 	}
 }
 
-// A transform is applied before a column is mapped to [−1, 1] by its bounds. A public centre and
-// spread, if given, replace the bounds.
+// A column is transformed before its bounds are mapped to [−1, 1]. If the study gives a centre and
+// a spread, these are used instead of the bounds.
 func TestScaling(t *testing.T) {
 	s := parse(t, ofFamily(`family = "linear", outcome = "age", noise_sd = 3, terms = ["gain"]`, "", `unit = "none"`))
 	gain, _ := s.Column("gain")
@@ -147,9 +147,9 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// The default solver of a Poisson regression with groups is SVI, which draws samples from q,
-// because the expected rate exp(exp(log sd)·z) is infinite under every Gaussian q. For other
-// regressions with groups it is NaturalGradient.
+// For a Poisson regression with groups, the default solver is SVI. It draws samples from q, because
+// the expected rate exp(exp(log sd)·z) is infinite under any Gaussian q. Other regressions with
+// groups use NaturalGradient by default.
 func TestSolverOfGroups(t *testing.T) {
 	for model, want := range map[string]study.Solver{
 		`family = "poisson", outcome = "visits"`:                 study.SVI,

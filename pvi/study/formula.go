@@ -11,16 +11,16 @@ import (
 // A Formula is a regression formula, such as "y ~ age + (1 | clinic)". [Parse] translates it into a
 // [Program].
 type Formula struct {
-	Text   string // formula, as the study has it
-	Family string // family and link, as the study spells them
+	Text   string // formula as written in the study
+	Family string // family and link as written in the study
 	Priors []formula.Prior
 
-	// Varying is true if the formula has effects that vary between groups, curves such as s(age),
+	// Varying is true if the formula has effects that vary between groups, or curves such as s(age),
 	// or monotonic effects such as mo(grade).
 	Varying bool
 
-	// Effects is a program that computes the correlated effects of groups for reports. It is nil if
-	// the formula has none.
+	// Effects is a program that computes the correlated group effects for reports, or nil if the
+	// formula has none.
 	Effects *syntax.Program
 }
 
@@ -68,7 +68,7 @@ func readFormula(s *Study, t, prior *document.Table) {
 	s.findIntegers()
 }
 
-// columnOfFormula converts a column for package formula.
+// columnOfFormula converts a column to the type that package formula uses.
 func columnOfFormula(c *Column) formula.Column {
 	if c.Type != Numeric {
 		return formula.Column{Name: c.Name, Levels: c.Levels}
@@ -78,7 +78,7 @@ func columnOfFormula(c *Column) formula.Column {
 	}
 }
 
-// reportFormula reports err, from the translation of a formula, at the key that caused it.
+// reportFormula reports an error in the translation of a formula, at the key that caused it.
 func reportFormula(err error, t, prior *document.Table) {
 	var family *formula.FamilyError
 	var of *formula.PriorError
@@ -92,7 +92,7 @@ func reportFormula(err error, t, prior *document.Table) {
 	}
 }
 
-// addVariable binds the data variable v to a column, or to the indicator of a level.
+// addVariable binds the data variable v to a column, or to the indicator of one of its levels.
 func (s *Study) addVariable(v formula.Variable, t *document.Table) {
 	part := ProgramPart{Column: s.ColumnIndex(v.Column)}
 	if v.Is != "" {

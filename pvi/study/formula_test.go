@@ -13,7 +13,7 @@ model = { formula = "falls ~ age + dose + ward", family = "poisson" }
 prior = { b = "normal(0, 1)" }
 `
 
-// The program of a formula reads transformed values of columns, and indicators of levels.
+// The program made from a formula gets transformed column values, and indicators of levels.
 func TestNumbersOfAFormula(t *testing.T) {
 	st := parse(t, formulaStudy)
 	p := st.Model.Program
@@ -56,8 +56,8 @@ func TestKeysOfFormulas(t *testing.T) {
 	}
 }
 
-// If whole clients are protected, formulas without effects of groups, curves and monotonic effects
-// have intervals by default. Others are refused unless the study asks for point estimates.
+// If whole clients are protected, formulas without group effects, curves and monotonic effects have
+// intervals by default. All other formulas are refused, unless the study asks for point estimates.
 func TestFormulasOfClients(t *testing.T) {
 	clients := set(`privacy.unit="client"`, "federation.nominal_records=40")
 	st := parse(t, formulaStudy, clients...)
@@ -81,8 +81,8 @@ func TestFormulasOfClients(t *testing.T) {
 	}
 }
 
-// Since version 3 the default priors of a formula are those of a family, in natural units. Half the
-// widths of the bounds are 1 on the model's scale.
+// From version 3 on, the default priors of a formula are the same as those of the corresponding
+// family, but in natural units. On the model's scale, half the width of a column's bounds is 1.
 func TestPriorsOfAFormula(t *testing.T) {
 	const halfX, halfY = 5, 40
 	priors := func(version int, model string) (*study.Study, map[string]string) {

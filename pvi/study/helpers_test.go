@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// private is a study that tests change by overrides.
+// private is the study that most tests change by overrides.
 const private = `
 study = { version = 1, name = "private" }
 column = [
@@ -29,8 +29,9 @@ func parse(t *testing.T, source string, overrides ...study.Override) *study.Stud
 	return s
 }
 
-// expect reports an error unless Parse refuses a study with an error that has a place and contains
-// want, or accepts the study if want is empty. It returns the study, or nil if Parse refused it.
+// expect checks that Parse accepts the study if want is empty. Otherwise Parse must refuse it with
+// an error that gives the place and contains want. expect returns the study, or nil if Parse
+// refused it.
 func expect(t *testing.T, source, want string, overrides ...study.Override) *study.Study {
 	t.Helper()
 	s, err := study.Parse("t.toml", []byte(source), overrides...)
@@ -40,8 +41,7 @@ func expect(t *testing.T, source, want string, overrides ...study.Override) *stu
 	return s
 }
 
-// set returns overrides. Each setting is a key, the sign = and a value; an empty value removes the
-// key.
+// set returns overrides for settings of the form key=value. An empty value removes the key.
 func set(settings ...string) []study.Override {
 	var all []study.Override
 	for _, s := range settings {
@@ -56,7 +56,7 @@ func with(base []study.Override, settings ...string) []study.Override {
 	return append(base[:len(base):len(base)], set(settings...)...)
 }
 
-// edit replaces the first old in source by new. It panics if there is none.
+// edit replaces the first occurrence of old in source by new. It panics if there is none.
 func edit(source, old, new string) string {
 	if !strings.Contains(source, old) {
 		panic("edit: no " + old)
@@ -64,7 +64,7 @@ func edit(source, old, new string) string {
 	return strings.Replace(source, old, new, 1)
 }
 
-// wards begins studies whose model is a formula or a program.
+// wards is the beginning of studies whose model is a formula or a program.
 const wards = `
 study = { version = 2, name = "wards" }
 privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }

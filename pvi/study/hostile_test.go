@@ -10,13 +10,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Parse reads malicious documents of the largest size in the time of a few passes, and its errors
-// are short. An algorithm with quadratic time would take minutes.
+// Parse reads even malicious documents of the largest size in the time that a few passes over them
+// would take, and its errors are short. A quadratic algorithm would take minutes.
 //
 //abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
 //abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
 func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
-	// many returns as many lines of the format as fit into the largest document.
+	// many returns a text with as many lines of the given format as the largest document can hold.
 	many := func(format string) string {
 		var b strings.Builder
 		marks := 0
@@ -60,7 +60,7 @@ func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
 	}
 }
 
-// A program of many short tokens takes no more memory than other studies.
+// A program of many short tokens needs no more memory than other studies.
 //
 //abuse:case A12 a program of many tokens takes bounded memory
 func TestMemoryOfPrograms(t *testing.T) {

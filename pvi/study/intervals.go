@@ -6,14 +6,14 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Intervals is the kind of intervals that a study reports.
+// Intervals says which intervals a study reports.
 type Intervals string
 
-// NoIntervals makes a study report point estimates only. Since version 2, a study must choose it if
-// its intervals would leave out a known source of uncertainty ([Study.Honest]).
+// NoIntervals makes a study report point estimates only. From version 2 on, a study must choose it
+// if its intervals would ignore a known source of uncertainty ([Study.Honest]).
 const NoIntervals Intervals = "none"
 
-// PointsNote is the note beside estimates of a study with [NoIntervals].
+// PointsNote is printed beside the estimates of a study with [NoIntervals].
 const PointsNote = `Point estimates alone: the study says intervals = "none".`
 
 func readIntervals(s *Study, t *document.Table) {
@@ -43,10 +43,10 @@ func readIntervals(s *Study, t *document.Table) {
 	t.Errorf("intervals", "is missing: %s. Write intervals = %q to report point estimates alone%s", s.whyDishonest(), NoIntervals, instead)
 }
 
-// Honest reports whether the study's intervals include every known source of uncertainty: the
-// privacy noise, and correlations of coefficients. This holds for the solver Scoring, for studies
-// without a model, and for private steps with a last round ([OneStep]). Without privacy, it holds
-// if q has a full covariance and the posterior has one mode.
+// Honest reports whether the study's intervals account for every known source of uncertainty,
+// including the privacy noise and the correlations of coefficients. They do with the solver
+// Scoring, without a model, and with private steps followed by a last round ([OneStep]). Without
+// privacy, they do if q has a full covariance and the posterior has a single mode.
 func (s *Study) Honest() bool {
 	in := &s.Inference
 	switch {
@@ -58,8 +58,8 @@ func (s *Study) Honest() bool {
 	return in.Sampled() && in.NoiseAware == OneStep
 }
 
-// single reports whether the posterior is taken to have a single mode. The author of a program must
-// know whether that is true.
+// single reports whether we can assume that the posterior has a single mode. For a program, that is
+// up to its author.
 func (m *Model) single() bool { return !m.general() || m.Family == ByProgram }
 
 func (s *Study) whyDishonest() string {
@@ -79,8 +79,8 @@ func (s *Study) whyDishonest() string {
 // Points reports whether the study reports only point estimates.
 func (s *Study) Points() bool { return s.Inference.Intervals == NoIntervals }
 
-// Doubt returns a warning to show beside intervals that leave out a known source of uncertainty
-// ([Study.Honest]), or "". Only studies of version 1 can have such intervals.
+// Doubt returns a warning to print beside intervals that ignore a known source of uncertainty
+// ([Study.Honest]), or "" if none is needed. Only studies of version 1 can have such intervals.
 func (s *Study) Doubt() string {
 	if s.Version > 1 || s.Honest() {
 		return ""

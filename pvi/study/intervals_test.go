@@ -7,8 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// For every solver, several models and every privacy unit, a study of version 2 without honest
-// intervals ([study.Study.Honest]) is refused unless it has intervals = "none".
+// The test tries every solver with several models and every privacy unit. If a study of version 2
+// would not have honest intervals ([study.Study.Honest]), Parse must refuse it unless it says
+// intervals = "none".
 func TestEverySolverIsHonestOrRefused(t *testing.T) {
 	models := []string{
 		`{ family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5 }`,
@@ -32,7 +33,7 @@ func TestEverySolverIsHonestOrRefused(t *testing.T) {
 					st, err := study.Parse("t.toml", []byte(private), set("study.version=2", "model="+model, "privacy="+privacy, "federation.nominal_records=500",
 						`inference={ rounds = 10, solver = "`+string(solver)+`"`+parts+` }`)...)
 					if err != nil {
-						continue // refused, for this or for another reason
+						continue // The study was refused, for this reason or for another one.
 					}
 					checked++
 					if unit != study.None && solver != study.Scoring || st.Points() || !st.Honest() {
@@ -47,8 +48,8 @@ func TestEverySolverIsHonestOrRefused(t *testing.T) {
 	}
 }
 
-// A study of version 2 without honest intervals is refused unless it has intervals = "none".
-// Version 1 lacks this key.
+// Parse refuses a study of version 2 without honest intervals, unless it says intervals = "none".
+// Version 1 does not have this key.
 func TestIntervals(t *testing.T) {
 	const (
 		svi     = `inference={ rounds = 30, solver = "dp-svi" }`
@@ -59,7 +60,7 @@ func TestIntervals(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		with    []study.Override
-		missing string // part of the error without the key, or ""
+		missing string // part of the error if the key is missing, or "" if there is no error
 	}{
 		{"scoring", set("study.version=2", "inference={}"), ""},
 		{"one-step", set("study.version=2", svi, `inference.noise_aware="one-step"`), ""},

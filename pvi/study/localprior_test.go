@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// local_prior = "split" needs one synchronous round and a solver that uses the prior.
+// local_prior = "split" needs a single synchronous round and a solver that uses the prior.
 func TestLocalPrior(t *testing.T) {
 	for _, c := range []struct{ inference, want string }{
 		{`solver = "svi", rounds = 1, local_prior = "split"`, ""},

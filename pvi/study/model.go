@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// Model is the model that a study estimates.
+// Model is the statistical model that a study estimates.
 type Model struct {
 	Family   Family
 	Program  *Program // model in the Stan language; nil unless the family is ByProgram
-	Formula  *Formula // formula from which the program was made; nil if there is none
-	Outcome  string   // name of the outcome's column; empty for a mixture
+	Formula  *Formula // formula that the program was made from; nil if there is none
+	Outcome  string   // name of the outcome column; empty for a mixture
 	Positive *Event   // condition under which a binary outcome is 1; nil for other outcomes
-	Terms    []Term   // terms in the order of the document, the intercept first
-	OneHot   bool     // whether every level of a categorical column has a coefficient, the first included
+	Terms    []Term   // terms in the order of the document, beginning with the intercept
+	OneHot   bool     // whether all levels of a categorical column have coefficients, even the first
 	Groups   []Group
 
-	Standardise bool    // whether numeric columns are mapped from their bounds to [-1, 1]; default true
-	MaxNorm     float64 // largest norm of a record's regressors on the model's scale; longer vectors are shortened; 0 for no limit
-	NoiseSD     float64 // known sd of the noise of a linear model; 0 if the sd is learned
+	Standardise bool    // whether numeric columns are mapped from their bounds to [−1, 1]; default true
+	MaxNorm     float64 // limit on the norm of a record's regressors on the model's scale; longer vectors are shortened to it; 0 for no limit
+	NoiseSD     float64 // known standard deviation of the noise in a linear model; 0 if it is learned
 
 	DegreesOfFreedom float64  // degrees of freedom of robust regression
-	Hidden           int      // number of units of a neural network's hidden layer
+	Hidden           int      // number of units in the hidden layer of a neural network
 	Components       int      // number of components of a mixture
 	Variables        []string // columns of a mixture
-	ClusterSD        float64  // sd of the clusters of a mixture, on the model's scale; 0 to learn the sds. Weights are learned only with learned sds.
+	ClusterSD        float64  // standard deviation of a mixture's clusters on the model's scale; 0 to learn the standard deviations and the weights of the clusters
 }
 
 // A Family is a kind of likelihood.
@@ -36,14 +36,14 @@ const (
 	Logistic         Family = "logistic"          // regression of a binary outcome with a logit link
 	Probit           Family = "probit"            // regression of a binary outcome with a probit link
 	Poisson          Family = "poisson"           // regression of a count with a Poisson distribution
-	NegativeBinomial Family = "negative-binomial" // regression of a count that varies more than under a Poisson distribution
-	Softmax          Family = "softmax"           // regression of an outcome that is one of several levels
-	Robust           Family = "robust"            // regression of an outcome with a Student-t distribution
-	Mixture          Family = "mixture"           // normal clusters of several columns, without an outcome
+	NegativeBinomial Family = "negative-binomial" // regression of a count that varies more than a Poisson distribution allows
+	Softmax          Family = "softmax"           // regression of an outcome with several levels
+	Robust           Family = "robust"            // regression of an outcome with Student-t noise
+	Mixture          Family = "mixture"           // normal clusters in several columns, without an outcome
 	NeuralNetwork    Family = "neural-network"    // neural network with one hidden layer
 )
 
-// An OutcomeKind is the kind of a record's outcome in the model.
+// An OutcomeKind says what values the outcome of a record has in the model.
 type OutcomeKind int
 
 const (
@@ -54,28 +54,28 @@ const (
 	NoOutcome
 )
 
-// A family holds the properties of a Family of likelihoods.
+// A family has the properties of one Family.
 type family struct {
 	name Family
 	kind OutcomeKind
-	keys []string // keys of [model] that only some families use
+	keys []string // keys of [model] that belong to certain families
 
-	says        string // sentence in which [Model.Sentence] replaces the names in braces
+	says        string // sentence that describes the outcome; [Model.Sentence] replaces the names in braces
 	unit, ratio string // see [Family.PredictorUnit]
 
-	curved bool // whether a record's log likelihood has a public bound on its curvature
+	curved bool // whether a public bound on the curvature of a record's log likelihood exists
 	scale  Scale
 }
 
-// A Scale describes the learned parameter for the spread of the outcome, such as the sd of the
-// noise. The zero Scale means that the model has none.
+// A Scale describes the learned parameter for the spread of the outcome, such as the standard
+// deviation of the noise. The zero Scale stands for a model without such a parameter.
 type Scale struct {
 	Prior string // key of the parameter's prior in the table [prior]
 	Name  string // name of the parameter; empty if the model is not a regression
 	About string // description of the parameter
 }
 
-// families describes each family, in the order of [Families].
+// families lists the families in the order of [Families].
 var families = []family{
 	{
 		Linear, Measured,
@@ -103,10 +103,10 @@ var families = []family{
 		Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
 	},
 	{name: Mixture, kind: NoOutcome, keys: []string{"components", "columns", "cluster_sd"}, scale: Scale{Prior: "scale"}},
-	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // Binary if the study has the key positive
+	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // The kind is Binary if the study has the key positive.
 }
 
-// Families returns the names of all families, in the order in which messages list them.
+// Families returns the names of all families, in the order in which error messages list them.
 func Families() []Family {
 	var names []Family
 	for _, f := range families {
@@ -127,7 +127,7 @@ func (f Family) find() family {
 	return family{}
 }
 
-// Kind returns the kind of outcome that the model has.
+// Kind returns the kind of the model's outcome.
 func (m *Model) Kind() OutcomeKind {
 	if m.Family == NeuralNetwork && m.Positive != nil {
 		return Binary
@@ -135,8 +135,8 @@ func (m *Model) Kind() OutcomeKind {
 	return m.Family.find().kind
 }
 
-// Sentence explains how a record's outcome is distributed. predictor is the text for the linear
-// predictor η.
+// Sentence explains how a record's outcome is distributed. predictor is the text to use for the
+// linear predictor η.
 func (m *Model) Sentence(predictor string) string {
 	of, positive := m.Family, ""
 	if of == NeuralNetwork {
@@ -152,16 +152,16 @@ func (m *Model) Sentence(predictor string) string {
 	return words.Replace(of.find().says)
 }
 
-// PredictorUnit returns the unit of the predictor η, or "" for the outcome's unit. ratio names the
-// exponential of a difference between predictors, such as an odds ratio; it is "" if there is no
-// such name.
+// PredictorUnit returns the unit of the predictor η, or "" if it is the outcome's unit. ratio is
+// the usual name for the exponential of a difference between predictors, such as odds ratio, or ""
+// if there is none.
 func (f Family) PredictorUnit() (unit, ratio string) {
 	of := f.find()
 	return of.unit, of.ratio
 }
 
-// LearnedScale returns the scale parameter that a regression learns, and its prior. ok is false if
-// it learns none.
+// LearnedScale returns the scale parameter that a regression learns, with its prior. ok is false if
+// it learns no such parameter.
 func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
 	scale, prior = s.Model.Family.find().scale, s.Prior.Scale
 	if scale.Prior == "dispersion" {
@@ -170,24 +170,24 @@ func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
 	return scale, prior, scale.Name != "" && s.Model.NoiseSD == 0
 }
 
-// Conjugate reports whether the prior is conjugate, so that the posterior has a closed form.
+// Conjugate reports whether the prior is conjugate, so that the posterior can be computed exactly.
 func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 && len(m.Groups) == 0 }
 
-// general reports whether the model is no regression.
+// general reports whether the model is something other than a regression.
 func (m *Model) general() bool {
 	return m.Family == Mixture || m.Family == NeuralNetwork || m.Family == ByProgram
 }
 
-// An Event is the condition under which an outcome counts as 1: a level of a categorical column,
-// or a comparison with a number.
+// An Event is the condition under which an outcome counts as 1. It is a level of a categorical
+// column, or a comparison with a number.
 type Event struct {
-	Text  string  // condition as written in the study: a level, or for example ">= 10"
+	Text  string  // condition as written in the study: a level, or a comparison such as ">= 10"
 	Level int     // index of the level; −1 for a comparison
 	Op    string  // operator of a comparison: ">=", ">", "<=" or "<"
 	Value float64 // right-hand side of a comparison
 }
 
-// Of reports whether a decoded value of the outcome's column satisfies the condition.
+// Of reports whether a decoded value of the outcome column satisfies the condition.
 func (e *Event) Of(value float64) bool {
 	if e.Level >= 0 {
 		return int(value) == e.Level
@@ -204,8 +204,9 @@ func (e *Event) Of(value float64) bool {
 	}
 }
 
-// A Group is a group term such as "1 + age | clinic". Every level of the categorical column By gets
-// its own intercept or slopes, drawn from a normal distribution with a learned sd.
+// A Group is a group term such as "1 + age | clinic". Each level of the categorical column By has
+// its own intercept or slopes. These are drawn from a normal distribution with a learned standard
+// deviation.
 type Group struct {
 	By        string
 	Intercept bool

@@ -7,29 +7,29 @@ import (
 	"fedpvi/internal/document"
 )
 
-// NoiseAware is the way to compute a second posterior that includes the privacy noise. It is
+// NoiseAware says how to compute a second posterior, which accounts for the privacy noise and is
 // reported beside q.
 type NoiseAware string
 
 const (
-	// OneStep makes every client release the gradient and the curvature of its records once after
-	// the rounds. The second posterior is a Newton step from q. Its covariance includes the noise
-	// of both releases.
+	// OneStep makes every client release the gradient and the curvature of its log likelihood, once,
+	// after the rounds. The second posterior is a Newton step from q. Its covariance accounts for the
+	// noise in both releases.
 	OneStep NoiseAware = "one-step"
-	// ClosedForm widens the posterior of every coefficient by a formula from the known sd of the
-	// noise. This costs no privacy.
+	// ClosedForm widens the posterior of each coefficient by a formula that uses the known standard
+	// deviation of the noise. This costs no privacy.
 	ClosedForm NoiseAware = "closed-form"
-	// Iterates adds to the variance of every coefficient the variance of the mean of q over the
-	// last rounds. Jälkö, Prediger, Honkela and Kaski ("DPVIm: Differentially Private Variational
-	// Inference Improved", 2023) proposed this for the last of many steps of constant size. It
-	// exists for comparisons, because the result depends on the step size.
+	// Iterates adds the variance of the mean of q over the last rounds to the variance of each
+	// coefficient. Jälkö, Prediger, Honkela and Kaski ("DPVIm: Differentially Private Variational
+	// Inference Improved", 2023) proposed this for the end of a long run of steps of constant size.
+	// The result depends on the step size, so the option exists only for comparisons.
 	Iterates NoiseAware = "iterates"
 	// NoNoiseAware reports no second posterior.
 	NoNoiseAware NoiseAware = "none"
 )
 
-// leastIterates is the smallest number of rounds for Iterates. Fewer would estimate the variance
-// poorly.
+// leastIterates is the smallest number of rounds for Iterates. With fewer, the estimate of the
+// variance would be poor.
 const leastIterates = 20
 
 func readNoiseAware(s *Study, t *document.Table) {

@@ -52,8 +52,8 @@ func TestNoiseAwareErrors(t *testing.T) {
 	}
 }
 
-// max_norm bounds Σx² and Σx⁴ over the regressors x of a record. It changes nothing if the bounds
-// of the columns imply smaller sums.
+// max_norm limits Σx² and Σx⁴ over the regressors x of a record. It has no effect if the bounds of
+// the columns already imply smaller sums.
 func TestMaxNorm(t *testing.T) {
 	for _, c := range []struct {
 		most            string

@@ -2,11 +2,11 @@ package study
 
 import "fedpvi/internal/document"
 
-// NoModel is the family of a study without a model, which only releases the tables of [Describe]. A
-// study document cannot name this family.
+// NoModel is the family of a study without a model, which only releases the tables of [Describe].
+// It cannot be chosen in a study document.
 const NoModel Family = "none"
 
-// Tabulate is the solver of a study without a model. A study document cannot name this solver.
+// Tabulate is the solver of a study without a model. It cannot be chosen in a study document.
 const Tabulate Solver = "tables"
 
 // Absent reports whether the study has no model.

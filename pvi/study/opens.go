@@ -2,7 +2,7 @@ package study
 
 import "fedpvi/internal/document"
 
-// readOpens reads whether every message may be read, or only sums over clients. In the second case
+// readOpens reads whether anyone may read every message, or only sums over clients. If only sums,
 // it refuses keys that do not fit.
 func readOpens(s *Study, federation, inference *document.Table) {
 	f := &s.Federation
@@ -30,7 +30,8 @@ func readOpens(s *Study, federation, inference *document.Table) {
 	}
 }
 
-// readSummed sets the options that are fixed if each round opens one sum of gradients over clients.
+// readSummed sets the options that leave no choice if each round opens one sum of gradients over
+// the clients.
 func readSummed(s *Study, federation, t *document.Table) {
 	in := &s.Inference
 	if in.Solver == Scoring || in.Solver == Tabulate {
@@ -51,8 +52,8 @@ func readSummed(s *Study, federation, t *document.Table) {
 	in.Damping = Damping{Alpha: 1}
 }
 
-// readAggregation reads the key federation.aggregation, which states who adds up the clients'
-// messages. Rules that depend on the roster are checked later.
+// readAggregation reads the key federation.aggregation, which says how the clients' messages are
+// added up. Rules that depend on the roster are checked later.
 func readAggregation(f *Federation, t *document.Table) {
 	if f.Opens != OpenSums {
 		refuse(t, "aggregation", `has no meaning where every message may be opened: write opens = %q as well, or remove aggregation`, OpenSums)

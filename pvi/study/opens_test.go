@@ -6,7 +6,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// summed changes the study private to one that opens only sums.
+// summed turns the study private into one that opens only sums.
 var summed = set(`federation.opens="sums"`)
 
 func TestOpens(t *testing.T) {

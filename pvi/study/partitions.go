@@ -3,13 +3,13 @@ package study
 import "fedpvi/internal/document"
 
 // Partitions divides a client's records into disjoint parts. The client fits each part without
-// noise, clips the changes of the parts, and adds noise to their sum (Heikkilä et al.,
-// "Differentially private partitioned variational inference", 2023, section 3). The privacy unit is
-// then the record or the person.
+// noise, clips how much each part's fit has changed, and adds noise to the sum of these changes
+// (Heikkilä et al., "Differentially private partitioned variational inference", 2023, section 3).
+// The privacy unit is then the record or the person.
 type Partitions struct {
-	Count int // K, the number of parts; 0 if records are not divided
-	// Averaged is false if each part has a factor of its own, as if it were a client. If it is
-	// true, the parts share the client's factor, and the client averages their changes.
+	Count int // K, the number of parts; 0 if the records stay together
+	// Averaged is false if each part has its own factor, as a separate client would. If it is true,
+	// the parts share the client's factor, and the client averages their changes.
 	Averaged bool
 }
 
@@ -18,7 +18,7 @@ const maxPartitions = 1<<16 - 1
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if readCount(t, "partitions", &p.Count, maxPartitions) {
-		p.Count = max(1, p.Count) // readCount reported a count below 1; 0 would mean that records are not divided
+		p.Count = max(1, p.Count) // readCount has already reported a count below 1, and 0 would mean that the records stay together
 		if !s.Privacy.Unit.OfRecords() && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `have no meaning with privacy.unit = %q, because they hide one record of a client: remove the key`, s.Privacy.Unit)
 		}
@@ -31,8 +31,8 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitionedSums refuses keys that would open the change of a single client. Only sums over
-// clients have enough noise to hide it.
+// checkPartitionedSums refuses keys that would open the change of a single client. There is enough
+// noise to hide a record only in the sum over all clients.
 func checkPartitionedSums(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Schedule != Synchronous {
@@ -43,8 +43,8 @@ func checkPartitionedSums(s *Study, t *document.Table) {
 	}
 }
 
-// hidesChanges reports whether noise is added to changes of natural parameters, of a whole client
-// or of a part of its records.
+// hidesChanges reports whether noise is added to changes of natural parameters, either of a whole
+// client or of a part of its records.
 func (s *Study) hidesChanges() bool {
 	return s.Privacy.Unit == Client && s.Inference.Solver != Scoring || s.partitioned()
 }

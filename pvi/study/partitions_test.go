@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partedModel allows clients to divide their records into parts.
+// partedModel is a model for which clients may divide their records into parts.
 const partedModel = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
 
 func TestPartitions(t *testing.T) {
@@ -50,7 +50,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// If Parse read partitions = 0 as no division, it would return a second error, about the solver.
+// Parse must not take partitions = 0 for a study without parts, because it would then report a
+// second error about the solver.
 func TestPartitionsOutOfRangeAreOneError(t *testing.T) {
 	source := ofFamily(partedModel, `, partitions = 0, solver = "natural-gradient"`, `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`)
 	if _, err := study.Parse("t.toml", []byte(source)); err == nil || strings.Count(err.Error(), "t.toml") != 1 {

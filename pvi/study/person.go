@@ -6,13 +6,13 @@ import (
 	"fedpvi/internal/document"
 )
 
-// maxPerPerson is the largest number of rows of a person at one client, and of clients with rows of
-// one person.
+// maxPerPerson limits both the number of rows that a person has at one client and the number of
+// clients at which a person has rows.
 const maxPerPerson = 1000
 
-// readPerson reads and checks the keys of the privacy unit [Person]: the column that identifies the
-// person to whom a row belongs, the most rows of a person at a client, and the most clients with
-// rows of one person.
+// readPerson reads and checks the keys for the privacy unit [Person]: the column that identifies
+// the person each row belongs to, and the limits on a person's rows at a client and on the clients
+// at which a person has rows.
 func readPerson(s *Study, table, privacy *document.Table) {
 	p, column := &s.Privacy, s.Table.Person
 	if p.Unit != Person {
@@ -49,8 +49,8 @@ func refusePerson(s *Study, table, privacy *document.Table) {
 	}
 }
 
-// checkPerson refuses options that are defined or proved private only for single records. The
-// options of the solver must have been read.
+// checkPerson refuses options that are defined, or proved private, only for single records. The
+// solver's options must be read first.
 func checkPerson(s *Study, inference *document.Table) {
 	if s.Privacy.Unit != Person {
 		return
@@ -70,14 +70,14 @@ func checkPerson(s *Study, inference *document.Table) {
 	}
 }
 
-// Rows returns the largest number of records of one person that a client uses. It is 1 unless the
+// Rows returns the largest number of records per person that a client uses. It is 1 unless the
 // privacy unit is the person.
 func (p *Privacy) Rows() int { return max(1, p.RowsPerPerson) }
 
-// Holders returns the largest number of clients that have records of the same person and whose
-// releases are opened in one sum. It is 1 unless the study protects persons at several clients and
-// opens only sums. Otherwise each message has enough noise by itself, and costs compose
-// ([Study.MessagesOfPerson]).
+// Holders returns the largest number of clients in one sum that may have records of the same
+// person. It is 1 unless the study opens only sums and protects people with records at several
+// clients. In studies that open messages, each message has enough noise by itself, and the costs
+// compose ([Study.MessagesOfPerson]).
 func (s *Study) Holders(clients int) int {
 	if s.Federation.Opens != OpenSums {
 		return 1
@@ -85,9 +85,9 @@ func (s *Study) Holders(clients int) int {
 	return max(1, min(s.Privacy.PeopleAcross, clients))
 }
 
-// MessagesOfPerson returns the largest number of clients that have records of the same person and
-// whose messages anyone may read. It is 1 unless the study protects persons at several clients and
-// opens messages.
+// MessagesOfPerson returns the largest number of clients that may have records of the same person,
+// if anyone may read their messages. It is 1 unless the study opens messages and protects people
+// with records at several clients.
 func (s *Study) MessagesOfPerson(clients int) int {
 	if s.Federation.Opens == OpenSums {
 		return 1
@@ -95,7 +95,7 @@ func (s *Study) MessagesOfPerson(clients int) int {
 	return max(1, min(s.Privacy.PeopleAcross, clients))
 }
 
-// Protects returns the privacy unit in words, such as "one row".
+// Protects returns a phrase for the privacy unit, such as "one row".
 func (p *Privacy) Protects() string {
 	switch p.Unit {
 	case Client:

@@ -6,10 +6,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// visits changes the study private to one that protects persons.
+// visits turns the study private into one that protects people.
 var visits = set("study.version=2", `table.person="patient"`, "inference={}", `privacy.unit="person"`)
 
-// By default a client uses one row of a person, and no person has rows at two clients.
+// By default, a client uses one row per person, and people have rows at one client only.
 func TestPersonDefaults(t *testing.T) {
 	st := parse(t, private, visits...)
 	p := st.Privacy

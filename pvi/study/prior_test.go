@@ -8,13 +8,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Version 3 has wider default priors for models with log odds or log rates, and a prior of a
-// smaller noise sd. Versions 1 and 2 keep theirs.
+// In version 3, models of log odds or log rates have wider default priors, and the noise is
+// expected to be smaller. Versions 1 and 2 keep their old defaults.
 func TestDefaultPriors(t *testing.T) {
 	for _, c := range []struct {
 		model string
 		old   study.Prior
-		since study.Prior // since version 3
+		since study.Prior // default prior from version 3 on
 	}{
 		{`family = "logistic", outcome = "c", positive = "b"`, study.Prior{SD: 1}, study.Prior{SD: 2.5}},
 		{`family = "probit", outcome = "c", positive = "b"`, study.Prior{SD: 1}, study.Prior{SD: 2.5}},
@@ -66,9 +66,9 @@ column = [
 	}
 }
 
-// The default prior of many coefficients is narrower, so that the sd of the predictor stays about
-// the same. A prior that the study states holds for the intercept too. An exception that states
-// only a mean keeps the default sd.
+// With many coefficients, their default prior is narrower, so that the predictor varies about as
+// much as with few. A prior given in the study also applies to the intercept. If an exception for
+// one coefficient gives only a mean, the standard deviation stays at its default.
 func TestDefaultPriorOfManyCoefficients(t *testing.T) {
 	for _, c := range []struct {
 		levels           int

@@ -13,21 +13,21 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// ByProgram is the family of a model given as a program in the Stan language, or as a formula.
+// ByProgram is the family of models that are written as a formula or as a program in the Stan
+// language.
 const ByProgram Family = "program"
 
 // A Program is a model in the Stan language.
 type Program struct {
 	Tree    *syntax.Program
-	Records string // name of the number of records in the data block; default "N"
-	// variables of the data block that have one or more numbers for each record, in the order of
-	// the block
+	Records string // name of the variable in the data block that holds the number of records; default "N"
+	// variables of the data block that have one or more values per record, in the order of the block
 	Variables []ProgramVariable
 	Constants map[string]Constant
-	Complete  map[string]string // priors that the program lacks, by parameter
+	Complete  map[string]string // priors that the program leaves out, by parameter
 }
 
-// A ProgramVariable is a variable of the data block that has one or more numbers for each record.
+// A ProgramVariable is a variable of the data block that has one or more values per record.
 type ProgramVariable struct {
 	Name  string
 	Whole bool // whether the values of the variable are whole numbers
@@ -36,22 +36,22 @@ type ProgramVariable struct {
 	High  float64
 }
 
-// A ProgramPart is one number of a variable: the value of a column, or an indicator of a condition
-// on a column.
+// A ProgramPart is one element of a variable. It is either the value of a column, or the indicator
+// of a condition on a column.
 type ProgramPart struct {
 	Column int    // index of the column
-	Is     *Event // condition under which the number is 1 and otherwise 0; nil for the value of the column
+	Is     *Event // condition that the element indicates by 1 or 0; nil if it is the value of the column
 }
 
-// A Constant is a public constant. Dims lists its sizes, and is empty for a number. Values holds
-// the elements by rows.
+// A Constant is a public constant. Dims has its sizes, and is empty for a single number. Values
+// holds the elements row by row.
 type Constant struct {
 	Dims   []int
 	Values []float64
 }
 
-// Number returns the value of part p for a record with the column values row. An indicator is 1 or
-// 0, a level is its number from 1, and a number is transformed but not scaled.
+// Number returns the value of part p for a record whose column values are row. An indicator is 1 or
+// 0, a level becomes its number from 1, and a number is transformed but not scaled.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	value := row[p.Column]
 	switch {
@@ -70,7 +70,7 @@ func (c *Column) number(value float64) float64 {
 	return c.Transform.Of(value)
 }
 
-// keysOfFamilies are the keys of [model] that programs and formulas cannot have.
+// keysOfFamilies lists the keys of [model] that do not apply to programs and formulas.
 var keysOfFamilies = []string{
 	"outcome", "terms", "groups", "intercept", "coding", "max_norm", "noise_sd", "degrees_of_freedom", "hidden", "components", "columns", "cluster_sd",
 }
@@ -104,8 +104,8 @@ func readProgram(s *Study, t *document.Table) {
 	s.findIntegers()
 }
 
-// refuseOfPrograms checks a model given as a program or a formula, as key states. Such a study must
-// not scale its columns or have version 1.
+// refuseOfPrograms refuses settings that do not go with a model given by the key program or
+// formula: scaled columns, and version 1.
 func refuseOfPrograms(s *Study, t *document.Table, key string) {
 	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok && how != "none" {
 		t.Errorf("standardise", `a %s reads values in their own units: write standardise = "none", or leave it out`, key)
@@ -115,8 +115,8 @@ func refuseOfPrograms(s *Study, t *document.Table, key string) {
 	}
 }
 
-// parseProgram parses the text of the key program. It reports an error and returns nil if the text
-// is invalid or the name of a file.
+// parseProgram parses the text of the key program. If the text is invalid or is the name of a file,
+// it reports an error and returns nil.
 func parseProgram(t *document.Table) *syntax.Program {
 	text, _ := t.String("program")
 	if isFile(text) {
@@ -131,7 +131,7 @@ func parseProgram(t *document.Table) *syntax.Program {
 	return tree
 }
 
-// readStatistic reads a constant named after a statistic of columns, such as "mean(age)".
+// readStatistic reads a constant whose name is a statistic of columns, such as "mean(age)".
 func (s *Study) readStatistic(name string, data *document.Table) {
 	p := s.Model.Program
 	if _, ok := p.Constants[name]; ok || slices.ContainsFunc(p.Variables, func(v ProgramVariable) bool { return v.Name == name }) {
@@ -146,9 +146,9 @@ func (s *Study) readStatistic(name string, data *document.Table) {
 	p.Constants[name] = c
 }
 
-// readDatum reads the source of a variable of the data block. A variable with an element for each
-// record comes from columns, by default the one with its name. Any other variable is a public
-// constant.
+// readDatum reads where the values of a data-block variable come from. A variable with an element
+// per record comes from columns, by default from the column of the same name. All other variables
+// are public constants.
 func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p := s.Model.Program
 	sizes := append(slices.Clone(d.Type.Array), d.Type.Sizes...)
@@ -159,7 +159,7 @@ func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 			v.Parts = []ProgramPart{{Column: i}}
 			p.Variables = append(p.Variables, v)
 		}
-		return // the compiler reports a missing value with its place in the program
+		return // the compiler will report the missing value, with its place in the program
 	}
 	value, _ := data.Value(d.Name)
 	if !each {
@@ -183,7 +183,7 @@ func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p.Variables = append(p.Variables, v)
 }
 
-// partOf converts a value in the study document, such as the name of a column, to a [ProgramPart].
+// partOf converts a value in the study document, such as a column name, to a [ProgramPart].
 func (s *Study) partOf(value any) (part ProgramPart, problem string) {
 	name, ok := value.(string)
 	is := ""
@@ -224,7 +224,7 @@ func (s *Study) publicConstant(name string, value any, data *document.Table) (Co
 }
 
 // constantOf converts a number, or nested lists of numbers, to a Constant. It refuses empty lists,
-// and lists that differ in length at the same depth.
+// and lists at the same depth whose lengths differ.
 func constantOf(value any) (c Constant, ok bool) {
 	list, isList := value.([]any)
 	if !isList {
@@ -257,8 +257,8 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-// findIntegers sets Low and High of the program's variables. It clears Whole, which states that the
-// program declares the variable int, if a numeric column cannot hold whole numbers
+// findIntegers sets Low and High of the program's variables. Whole says that the program declares
+// the variable as int; findIntegers clears it if a numeric column cannot hold whole numbers
 // ([Column.whole]).
 func (s *Study) findIntegers() {
 	for i := range s.Model.Program.Variables {
@@ -275,8 +275,8 @@ func (s *Study) findIntegers() {
 	}
 }
 
-// Counts reports whether the column's values must be whole numbers: the outcome of a count model,
-// or a column that a program reads as int.
+// Counts reports whether the column's values must be whole numbers. They must if the column is the
+// outcome of a count model, or if a program reads it as int.
 func (s *Study) Counts(column int) bool {
 	m := &s.Model
 	if m.Family != ByProgram {
@@ -287,13 +287,13 @@ func (s *Study) Counts(column int) bool {
 	})
 }
 
-// Attach completes a study document that names the file of its program: it replaces the name by the
-// text of the file. The digest of the study then covers the program. read must return the content
-// of a file in the study's folder. Other documents are returned unchanged.
+// Attach replaces the name of a program file in a study document by the text of the file, so that
+// the study's digest covers the program. read must return the content of a file in the study's
+// folder. Documents that name no such file are returned unchanged.
 func Attach(file string, source []byte, read func(name string) ([]byte, error)) ([]byte, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {
-		return source, nil // Parse reports the same error
+		return source, nil // Parse will report the same error.
 	}
 	name, ok := doc.Root().Table("model").String("program")
 	if !ok || !isFile(name) {
@@ -319,8 +319,9 @@ func isFile(program string) bool {
 	return strings.HasSuffix(program, ".stan") && !strings.ContainsAny(program, "\n{")
 }
 
-// quoted returns text as a quoted TOML string. It is a JSON string with the character 0x7f escaped.
+// quoted returns text as a quoted TOML string: a JSON string in which the character 0x7f is escaped
+// as well.
 func quoted(text string) string {
-	out, _ := json.Marshal(text) // never fails for a string
+	out, _ := json.Marshal(text) // this cannot fail for a string
 	return strings.ReplaceAll(string(out), "\x7f", `\u007f`)
 }

@@ -26,7 +26,7 @@ s = [1.0, 2.5]
 b = "normal(0, 1)"
 `
 
-// clipped gives programStudy the clip that its solver needs.
+// clipped sets the clipping bound that programStudy's solver needs.
 var clipped = set("privacy.clip=2.0")
 
 func attached(t *testing.T) string {
@@ -38,8 +38,8 @@ func attached(t *testing.T) string {
 	return string(document)
 }
 
-// Attach puts the text of the program into the document, so that the digest covers it. The value
-// must name a file beside the study.
+// Attach puts the program's text into the document, so that the digest covers it. The key must be
+// the name of a file next to the study.
 func TestAttach(t *testing.T) {
 	text := programText
 	read := func(name string) ([]byte, error) {
@@ -78,7 +78,7 @@ func TestAttach(t *testing.T) {
 	expect(t, programStudy, "is the name of a file")
 }
 
-// Number returns the values that [model.data] describes: transformed values of columns, numbers of
+// Number returns the values that [model.data] asks for: transformed column values, numbers of
 // levels, and indicators.
 func TestNumbersOfAProgram(t *testing.T) {
 	st := parse(t, attached(t), clipped...)
@@ -88,7 +88,7 @@ func TestNumbersOfAProgram(t *testing.T) {
 			got = append(got, st.Number(p, []float64{54, 1, 4, 1, 2}))
 		}
 	}
-	if want := []float64{54, 0, 1, 3}; !slices.Equal(got, want) { // age, log dose, whether sick, the number of the ward
+	if want := []float64{54, 0, 1, 3}; !slices.Equal(got, want) { // age, log dose, whether the patient is sick, number of the ward
 		t.Errorf("%v, not %v", got, want)
 	}
 	p := st.Model.Program
@@ -100,7 +100,7 @@ func TestNumbersOfAProgram(t *testing.T) {
 	}
 }
 
-// The default solver of a program releases scores. It needs no clip and has intervals.
+// The default solver of a program releases scores. It needs no clipping bound and has intervals.
 func TestDefaultSolverOfPrograms(t *testing.T) {
 	st := parse(t, attached(t), set("inference=")...)
 	if st.Inference.Solver != study.Scoring || !st.Honest() || st.Points() {

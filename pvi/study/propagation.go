@@ -5,73 +5,75 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Propagation has the options of the solver DPSEP. Those for steps and batches are in [Descent].
+// Propagation has the options of the solver DPSEP. The options for steps and batches are in
+// [Descent].
 type Propagation struct {
-	// largest fraction of the way to the sum of the records' sites that a pass over the records
-	// moves the factor; default 1
+	// largest part of the way towards the sum of the records' sites that the factor moves in one pass
+	// over the records; default 1
 	StepSize float64
-	Recency  float64 // exponent r: pass p has a weight proportional to p^r in the factor; default 1
-	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
+	Recency  float64 // exponent r: in the factor, pass p has a weight proportional to p^r; default 1
+	Power    float64 // exponent of the likelihood in tilted distributions, in (0, 1]; default 1
 
-	// PrecisionWeight balances the two kinds of natural parameters under the clip. It multiplies
-	// the precisions of a record's site before clip and noise, and divides them afterwards. The
-	// default is 0.5, or 1 for a mixture, or 0.1 for a mixture that learns the sds of its clusters.
+	// PrecisionWeight balances the two kinds of natural parameters when a record's site is clipped.
+	// The precisions are multiplied by it before clipping and noise, and divided by it afterwards. The
+	// default is 1 for a mixture, 0.1 for a mixture that learns the standard deviations of its
+	// clusters, and 0.5 for other models.
 	PrecisionWeight float64
 
 	Contribution Contribution
-	Sites        Sites // kind of sites of a mixture with known sd
+	Sites        Sites // kind of sites for a mixture with known standard deviation
 	Improper     Improper
-	Raw          bool // whether sites are clipped around θ = 0 instead of the mean of q
+	Raw          bool // whether sites are clipped around θ = 0 rather than around the mean of q
 	Reseat       bool // whether stuck clusters of a mixture are moved; default true
 
 	Start   Start
-	StartAt map[string]float64 // means of q at which the first sites are computed, by parameter name
+	StartAt map[string]float64 // means of q for computing the first sites, by parameter name
 }
 
-// A Contribution is the kind of vector that a record adds to a sum.
+// A Contribution says which vector a record adds to a sum.
 type Contribution string
 
 const (
-	// SiteContribution is the record's site.
+	// SiteContribution is the site of the record.
 	SiteContribution Contribution = "site"
-	// DeviationContribution is the record's site minus an equal share of the client's factor.
+	// DeviationContribution is the site of the record minus an equal share of the client's factor.
 	DeviationContribution Contribution = "deviation"
 )
 
-// Sites is the way to compute a record's site for a cluster of a mixture.
+// Sites says how a record's site for a cluster of a mixture is computed.
 type Sites string
 
 const (
-	// TiedSites raise the record's likelihood under a cluster to the power p, the probability that
-	// the record belongs to the cluster.
+	// TiedSites raises the likelihood of the record under a cluster to the power p, the probability
+	// that the record belongs to the cluster.
 	TiedSites Sites = "tied"
-	// MomentSites match the moments of the tilted distribution.
+	// MomentSites matches the moments of the tilted distribution.
 	MomentSites Sites = "moments"
 )
 
-// Improper states how a client treats a factor that noise has made improper.
+// Improper says how a client deals with a factor that has become improper because of noise.
 type Improper string
 
 const (
-	// Project uses the nearest factor that a likelihood could have.
+	// Project replaces the factor by the nearest one that could come from a likelihood.
 	Project Improper = "project"
 	// Reject keeps the last proper factor. The step is still charged, and its release remains in
 	// the average.
 	Reject Improper = "reject"
 )
 
-// Start states at which q the first step computes the records' sites.
+// Start says at which q the first step computes the records' sites.
 type Start string
 
 const (
-	// PriorStart begins at the prior, with the means in [Propagation].StartAt if there are any.
+	// PriorStart begins at the prior, with means replaced by those in [Propagation].StartAt.
 	PriorStart Start = "prior"
-	// DrawnStart begins at means drawn from the prior with public random numbers.
+	// DrawnStart begins at means that are drawn from the prior with public randomness.
 	DrawnStart Start = "draw"
 )
 
-// Sampled reports whether clients take private steps, each with a noisy sum over a batch of
-// records.
+// Sampled reports whether clients take private steps, each of which uses a noisy sum over a batch
+// of records.
 func (in *Inference) Sampled() bool { return in.Solver == DPSVI || in.Solver == DPSEP }
 
 func readPropagation(s *Study, t *document.Table) {
@@ -119,15 +121,17 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
-// learnedWeight is the default PrecisionWeight for clusters with a learned sd. A site's precision
-// is about 1/sd times its precision times mean. learnedWeight gives both about the same size if the
-// sd is a tenth of the width of the bounds.
+// learnedWeight is the default PrecisionWeight for clusters with a learned standard deviation. In
+// such a site, the precision is about 1/sd times as large as the precision times the mean. With
+// learnedWeight both have about the same size if the standard deviation is a tenth of the width of
+// the bounds.
 const learnedWeight = 0.1
 
-// networkStart is the largest sd of a neural network's weights in the first step.
+// networkStart is the largest standard deviation of a neural network's weights in the first step.
 const networkStart = 0.3
 
-// maxRecency is the largest Recency. Beyond it, nearly all weight would be on the last pass.
+// maxRecency is the largest allowed Recency. If it were larger, nearly all weight would be on the
+// last pass.
 const maxRecency = 100
 
 func readMixtureSites(p *Propagation, t *document.Table, known bool) {
@@ -153,7 +157,7 @@ func readSepStart(s *Study, t *document.Table) {
 		}
 	}
 	if s.Model.Family == NeuralNetwork && p.StartAt == nil && !t.Has("start") {
-		p.Start = DrawnStart // a start at the prior would keep all hidden units equal
+		p.Start = DrawnStart // starting at the prior would keep all hidden units equal
 	}
 	if p.StartAt != nil && p.Start == DrawnStart {
 		t.Errorf("start", "start = \"draw\" and start_at give two different starts: remove one of them")
@@ -171,11 +175,11 @@ func readSiteCoordinates(s *Study, t *document.Table) {
 			t.Errorf("coordinates", `the published form has no centred coordinates: write coordinates = "raw"`)
 		}
 	}
-	s.Privacy.Centred = false // Centred applies only to changes of whole clients
+	s.Privacy.Centred = false // Centred is meant for changes of whole clients only
 }
 
 // checkPropagation refuses options of [Propagation] that do not fit federation.nominal_records, the
-// adjacency or the coordinates of the clip, which must have been read.
+// adjacency or the coordinates in which sites are clipped. Those keys must be read first.
 func checkPropagation(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSEP {
 		return

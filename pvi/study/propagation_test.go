@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These overrides change the study private to one of DPSEP: a regression, a mixture and a neural
-// network.
+// These overrides turn the study private into a regression, a mixture and a neural network for
+// DPSEP.
 var (
 	sites       = set(`model.family="probit"`, `inference.solver="dp-sep"`)
 	clusters    = with(sites, `model={ family = "mixture", columns = ["x"], components = 2, cluster_sd = 0.1 }`, "privacy.clip=8.0")

@@ -11,14 +11,14 @@ import (
 )
 
 // Version is the newest version of the study language. All versions can be read. Version 2 made
-// [Scoring] the default solver where the model allows it, added [Intervals], and changed some
+// [Scoring] the default solver for models that allow it, added [Intervals], and changed some
 // defaults. Version 3 changed the default priors of regressions (see [Study.defaultPrior]).
 const Version = 3
 
 const (
 	maxRounds     = 1_000_000
 	maxClients    = 100_000
-	maxParameters = 1_000_000 // largest number of natural parameters of q
+	maxParameters = 1_000_000 // largest allowed number of natural parameters of q
 )
 
 func read(s *Study, root *document.Table) {
@@ -82,8 +82,8 @@ func readStudy(s *Study, t *document.Table) {
 	}
 }
 
-// visible refuses text with control characters or invisible characters, which a terminal does not
-// show.
+// visible refuses text that contains control characters or invisible characters, which a terminal
+// would not show.
 func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
 		t.Errorf(key, "%q has invisible characters: remove them", text)
@@ -125,15 +125,16 @@ func readPrior(s *Study, t *document.Table) {
 	}
 }
 
-// defaultPrior returns the prior of the model if the study gives none.
+// defaultPrior returns the model's prior for studies that give none.
 //
-// Most columns have an sd of .2 to .4 after their bounds are mapped to [−1, 1]. With the prior sd
-// of 1 of versions 1 and 2, the effects of many real columns on log odds are improbable, and
-// intervals miss them. Version 3 has the scale of Gelman et al. ("A weakly informative default
-// prior distribution for logistic and other regression models", Annals of Applied Statistics 2(4),
-// 2008), but a normal distribution. With more coefficients, the prior of each is narrower, down to
-// an sd of 1, so that the prior of the predictor stays about the same. Version 3 also expects a
-// smaller sd of the noise, which is usually well below half the width of the outcome's bounds.
+// Once its bounds are mapped to [−1, 1], a column usually has a standard deviation of .2 to .4. In
+// versions 1 and 2 the standard deviation of the prior is 1. On the log odds scale that makes
+// realistic effects of many columns improbable, and intervals miss them. Version 3 therefore uses
+// the scale of Gelman et al. ("A weakly informative default prior distribution for logistic and
+// other regression models", Annals of Applied Statistics 2(4), 2008), but with a normal
+// distribution. With more coefficients each prior is narrower, down to a standard deviation of 1,
+// so that the prior of the predictor stays about the same. Version 3 also expects less noise in the
+// outcome: its standard deviation is usually well below half the width of the outcome's bounds.
 func (s *Study) defaultPrior() Prior {
 	p := Prior{SD: 1, Coefficients: map[string]Normal{}, Scale: LogNormal{0.5, 3}, Dispersion: LogNormal{3, 5}}
 	if s.Version < 3 {
@@ -171,8 +172,8 @@ func readScales(s *Study, t *document.Table) {
 	s.Prior.Dispersion = readLogNormal(m, t, "dispersion", prior == "dispersion", s.Prior.Dispersion)
 }
 
-// readLogNormal reads the prior of a positive parameter. It returns the zero LogNormal if the model
-// has no such parameter.
+// readLogNormal reads the prior of a positive parameter. If the model does not have the parameter,
+// it returns the zero LogNormal.
 func readLogNormal(m *Model, t *document.Table, key string, used bool, prior LogNormal) LogNormal {
 	inner := t.Table(key)
 	if !used {
@@ -192,7 +193,7 @@ func readLogNormal(m *Model, t *document.Table, key string, used bool, prior Log
 	return prior
 }
 
-// checkCoefficients reports an error for each key of t that is not the name of a coefficient.
+// checkCoefficients reports an error for each key of t that is not a coefficient's name.
 func (s *Study) checkCoefficients(t *document.Table) {
 	keys := t.Keys()
 	if s.Model.Terms == nil || len(keys) == 0 {
@@ -202,7 +203,7 @@ func (s *Study) checkCoefficients(t *document.Table) {
 	for _, name := range keys {
 		unknown[name] = true
 	}
-	for c := range s.Coefficients() { // the names are not stored, to save memory
+	for c := range s.Coefficients() { // the names are not kept, to save memory
 		delete(unknown, c.Name)
 	}
 	for _, name := range keys {
@@ -224,7 +225,7 @@ func readNormal(t *document.Table, prior Normal) Normal {
 	return prior
 }
 
-// For returns the prior of the coefficient with the given name.
+// For returns the prior of the named coefficient.
 func (p Prior) For(name string) Normal {
 	if n, ok := p.Coefficients[name]; ok {
 		return n
@@ -244,8 +245,8 @@ func readInference(s *Study, t *document.Table) {
 	}
 	readChoice(t, "factors", &in.Factors, Tied, Exact, Published)
 	if s.partitioned() && in.Factors == Published {
-		// Published factors contain the client's own noise, but the cost of a sum assumes that
-		// nobody knows any client's noise.
+		// Published factors contain the client's own noise, but the cost of a sum assumes that nobody
+		// knows any client's noise.
 		t.Errorf("factors", `with "published" virtual clients would remember their own noise, which the cost of the sum does not cover: write %q or %q`, Exact, Tied)
 	}
 	readSolver(s, t)
@@ -253,7 +254,7 @@ func readInference(s *Study, t *document.Table) {
 		in.Rounds = scoringLimits[s.Privacy.Unit].rounds
 	} else if s.Version > 1 && s.Privacy.Unit == None && !t.Has("rounds") {
 		in.Rounds = roundsWithoutNoise
-	} else if s.Privacy.Unit != "" { // otherwise only the error about the unit is reported
+	} else if s.Privacy.Unit != "" { // Otherwise there would be a second error, besides the one about the unit.
 		t.Require("rounds", "write the number of rounds, rounds = 10")
 	}
 	readTargetOfScoring(s, t)
@@ -269,8 +270,8 @@ func readInference(s *Study, t *document.Table) {
 	}
 }
 
-// roundsWithoutNoise is the default number of rounds of a study without privacy noise, since
-// version 2. After that many natural-gradient steps the posterior hardly changes.
+// roundsWithoutNoise is the default number of rounds without privacy noise, from version 2 on.
+// After that many natural-gradient steps, the posterior hardly changes any more.
 const roundsWithoutNoise = 40
 
 func readCovariance(s *Study, t *document.Table) {
@@ -300,7 +301,7 @@ func readDamping(s *Study, t *document.Table) {
 	d := &s.Inference.Damping
 	d.Alpha = 1
 	if len(s.Model.Groups) > 0 || s.Model.Family == Mixture || s.Model.Family == ByProgram {
-		d.Alpha = 0.5 // with few quadrature points, undamped steps oscillate
+		d.Alpha = 0.5 // with few quadrature points, undamped steps would oscillate
 	}
 	d.Harmonic = s.hidesChanges()
 	if s.Inference.Solver == DPSVI && s.Inference.Schedule == Synchronous {
@@ -354,9 +355,9 @@ func readFederation(s *Study, t *document.Table) {
 	}
 }
 
-// maxRejected is the default of federation.max_rejected. There must be a limit, because rejected
-// rounds cost privacy. With this one, noise that makes one round in seven fail ends one in twenty
-// studies of twenty rounds.
+// maxRejected is the default of federation.max_rejected. Some limit is needed, because rejected
+// rounds cost privacy. With this one, if noise makes one round in seven fail, one in twenty studies
+// of twenty rounds ends early.
 const maxRejected = 3
 
 // minPace and maxPace are the limits of Pace in seconds: a millisecond and a day.
@@ -437,8 +438,8 @@ func readTarget(p *Privacy, t *document.Table) {
 	readShare(t, "delta", &p.Delta, "(0, 1)")
 }
 
-// readShare sets dst to the value of key, which must lie in the interval within: "(0, 1)", "(0,
-// 1]", "[0, 1)" or "[0, 1]". It reports whether t has the key.
+// readShare sets dst to the value of key. The value must lie in the interval within, which is "(0,
+// 1)", "(0, 1]", "[0, 1)" or "[0, 1]". readShare reports whether t has the key.
 func readShare(t *document.Table, key string, dst *float64, within string) bool {
 	x, ok := t.Float(key)
 	if !ok {
@@ -452,8 +453,8 @@ func readShare(t *document.Table, key string, dst *float64, within string) bool 
 	return true
 }
 
-// readPositive sets dst to the value of key, which must be a number above 0. It reports whether
-// t has the key.
+// readPositive sets dst to the value of key, which must be a positive number. It reports whether t
+// has the key.
 func readPositive(t *document.Table, key string, dst *float64) bool {
 	x, ok := t.Float(key)
 	if !ok {
@@ -478,8 +479,8 @@ func readCount(t *document.Table, key string, dst *int, most int) bool {
 	return true
 }
 
-// readChoice sets dst to the value of key, which must be one of the options. It reports whether
-// t has the key.
+// readChoice sets dst to the value of key, which must be one of the given options. It reports
+// whether t has the key.
 func readChoice[T ~string](t *document.Table, key string, dst *T, options ...T) bool {
 	names := make([]string, len(options))
 	for i, o := range options {
@@ -505,7 +506,7 @@ func refuseAll(t *document.Table, keys []string, format string, args ...any) {
 	}
 }
 
-// ignore reads all keys of t, so that they are not reported as unknown.
+// ignore marks all keys of t as read, so that they are not reported as unknown.
 func ignore(t *document.Table) {
 	for _, key := range t.Keys() {
 		t.Value(key)

@@ -6,39 +6,39 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A scoringLimit has the limits of the solver Scoring for one privacy unit.
+// A scoringLimit has the limits that apply to the solver Scoring under one privacy unit.
 type scoringLimit struct {
 	rounds       int    // default number of rounds
 	least        int    // smallest number of rounds
-	coefficients int    // largest number of coefficients d; messages contain d×d matrices
-	remedy       Solver // solver to recommend if a limit is exceeded
+	coefficients int    // largest number of coefficients d, because messages contain d×d matrices
+	remedy       Solver // solver to recommend to studies beyond a limit
 }
 
-// scoringLimits has the privacy units that the solver Scoring can protect. The unit client has a
-// lower limit: rounds send two matrices, and the time to compute the posterior grows with the sixth
-// power of the number of coefficients.
+// scoringLimits lists the privacy units that the solver Scoring can protect. For the unit client,
+// fewer coefficients are allowed: each round sends two matrices, and the time to compute the
+// posterior grows with the sixth power of the number of coefficients.
 var scoringLimits = map[Unit]scoringLimit{
 	Record: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
 	Person: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
 	Client: {rounds: 10, least: 3, coefficients: 50, remedy: NaturalGradient},
 }
 
-// mostScoringRounds is the largest number of rounds of the solver Scoring. With more, noise would
-// hide nearly all information in each release.
+// mostScoringRounds is the largest number of rounds of the solver Scoring. If there were more,
+// noise would hide nearly all information in each release.
 const mostScoringRounds = 100
 
-// A Target is the population that the posterior describes.
+// A Target says which population the posterior describes.
 type Target string
 
 const (
-	// Population is the population from which the clients are drawn. The posterior allows for
-	// differences between clients.
+	// Population is the population that the clients are a sample of. The posterior takes differences
+	// between clients into account.
 	Population Target = "population"
 	// Pooled means the records of all clients together. Differences between clients are ignored.
 	Pooled Target = "pooled"
 )
 
-// scores reports whether the solver Scoring can fit the model with the given privacy unit.
+// scores reports whether the solver Scoring can fit the model under the given privacy unit.
 func (m *Model) scores(unit Unit) bool {
 	_, ok := scoringLimits[unit]
 	switch {
@@ -50,7 +50,7 @@ func (m *Model) scores(unit Unit) bool {
 	return ok && (len(m.Groups) == 0 || unit == Record)
 }
 
-// whyNotScored explains, for an error message, why the solver Scoring cannot fit the model.
+// whyNotScored explains in an error message why the solver Scoring cannot fit the model.
 func (s *Study) whyNotScored() string {
 	switch {
 	case s.Privacy.Unit == Client && s.Model.Formula != nil:
@@ -61,8 +61,8 @@ func (s *Study) whyNotScored() string {
 	return fmt.Sprintf("%q cannot fit this model with privacy.unit = %q", Scoring, s.Privacy.Unit)
 }
 
-// MostScored returns the largest number of coordinates of θ that the records may depend on with the
-// solver Scoring.
+// MostScored returns the largest number of elements of θ that records may depend on with the solver
+// Scoring.
 func (s *Study) MostScored() int { return scoringLimits[s.Privacy.Unit].coefficients }
 
 func readTargetOfScoring(s *Study, t *document.Table) {
@@ -74,8 +74,8 @@ func readTargetOfScoring(s *Study, t *document.Table) {
 	readChoice(t, "target", &s.Inference.Target, Population, Pooled)
 }
 
-// refuseForScoring refuses keys without a meaning for the solver Scoring, which computes its own
-// units, clips and steps.
+// refuseForScoring refuses keys that make no sense with the solver Scoring, which computes its own
+// units, clipping bounds and steps.
 func refuseForScoring(s *Study, t, privacy, federation *document.Table) {
 	if s.Inference.Solver != Scoring {
 		return

@@ -8,11 +8,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// practices changes the study private to one of version 2 that protects clients.
+// practices turns the study private into one of version 2 that protects clients.
 var practices = set("study.version=2", `model={ family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5 }`, "inference={}", `privacy.unit="client"`, "federation.nominal_records=40")
 
-// In version 2, the default solver for the privacy unit client is Scoring, if Scoring can fit the
-// model.
+// In version 2, Scoring is the default solver for the privacy unit client if it can fit the model.
 func TestScoringOfClients(t *testing.T) {
 	for _, c := range []struct {
 		settings []string
@@ -55,7 +54,7 @@ func TestScoringOfClientsRefused(t *testing.T) {
 	expect(t, private, "is used only with solver", with(practices, `privacy.unit="record"`, `inference.target="pooled"`)...)
 }
 
-// Scoring fits effects of groups if the privacy unit is the record and there are not too many.
+// If the privacy unit is the record, Scoring can fit a limited number of group effects.
 func TestScoringOfGroups(t *testing.T) {
 	record := with(practices, `privacy.unit="record"`)
 	groups := with(record, `model.groups=["1 + x | g"]`)

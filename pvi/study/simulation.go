@@ -84,8 +84,8 @@ func readBaseline(s *Study, t *document.Table) {
 	inOnePlace(s, t)
 }
 
-// inOnePlace refuses private standardisation and several clients in a study with a baseline, which
-// runs on the pooled records.
+// inOnePlace refuses private standardisation and several clients if the study has a baseline,
+// because baselines run on the pooled records.
 func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline has no budget for finding a scale: write model.standardise = %q", "bounds")
@@ -123,11 +123,11 @@ func readTest(s *Study, t *document.Table) {
 	}
 }
 
-// Own is the prefix of the names of extensions: partitions, solvers or clips that a program
-// registers in package sim. Coordinators and clients do not read these names.
+// Own is the prefix in the names of extensions. An extension is a partition, a solver or a clip
+// that a program registers in package sim. Coordinators and clients ignore such names.
 const Own = "own:"
 
-// readOwnName sets dst if the value of key is the name of an extension (see [Own]), and reports
+// readOwnName sets dst if the value of key is the name of an extension (see [Own]). It reports
 // whether it is.
 func readOwnName(t *document.Table, key string, dst *string) bool {
 	v, _ := t.Value(key)
@@ -142,8 +142,9 @@ func readOwnName(t *document.Table, key string, dst *string) bool {
 	return true
 }
 
-// readOwn reads the names of a solver and of a clip that are extensions. Without privacy any
-// extension will do. With the privacy unit client, the mechanism hides their results.
+// readOwn reads the names of a solver and of a clip that are extensions. Without privacy, any
+// extension is allowed. With the privacy unit client they are safe, because the mechanism hides
+// their results.
 func readOwn(s *Study, t *document.Table) {
 	for i, key := range []string{"solver", "clip"} {
 		dst := []*string{&s.Simulation.Solver, &s.Simulation.Clip}[i]
@@ -166,7 +167,7 @@ func readPartition(s *Study, t *document.Table) {
 	if (own || p.Kind == "label-skew") && s.Privacy.Unit == Person {
 		t.Errorf("partition", "%q deals rows, and a person's rows stay with one client: write partition = %q or %q", p.Kind, "balanced", "by-size")
 	}
-	needs := func(key, remedy string, kinds ...string) bool { // the kind Own stands for every extension
+	needs := func(key, remedy string, kinds ...string) bool { // here the prefix Own stands for any extension
 		if slices.Contains(kinds, p.Kind) || own && slices.Contains(kinds, Own) {
 			t.Require(key, remedy)
 			return t.Has(key)

@@ -8,12 +8,12 @@ import (
 	"fedpvi/internal/document"
 )
 
-// fitting returns the solvers that the study can use. The default is [Scoring] if it is in the
-// list, or the first one in version 1.
+// fitting returns the solvers that the study can use, beginning with the default one. From version
+// 2 on, the default is [Scoring] if it can be used.
 func (s *Study) fitting() []Solver {
 	unit := s.Privacy.Unit
 	if s.partitioned() {
-		unit = None // the solver of a part uses its records without noise
+		unit = None // the solver sees the records of a part without noise
 	}
 	all := s.Model.solvers(unit)
 	if s.Model.scores(unit) {
@@ -22,7 +22,7 @@ func (s *Study) fitting() []Solver {
 	return all
 }
 
-// solvers returns the solvers other than [Scoring] that can fit the model under a privacy unit.
+// solvers returns the solvers that can fit the model under a privacy unit, apart from [Scoring].
 func (m *Model) solvers(unit Unit) []Solver {
 	switch {
 	case unit.OfRecords() && m.Conjugate():
@@ -38,11 +38,11 @@ func (m *Model) solvers(unit Unit) []Solver {
 	case m.general():
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0 && m.Family == Poisson:
-		// NaturalGradient comes second, because the expected rate under q is infinite: the log rate
-		// contains an effect times the exponential of a Gaussian.
+		// SVI comes before NaturalGradient, because the latter needs the expected rate under q. That is
+		// infinite, since the log rate contains an effect times the exponential of a Gaussian.
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0:
-		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of the coefficients and the sds, which does not exist if groups hardly differ
+		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of the coefficients and the standard deviations, and there is none if groups hardly differ
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}
@@ -99,8 +99,7 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 
 const maxSteps, maxDraws = 1_000_000, 10_000
 
-// steppers lists the keys that control the steps of iterative solvers, with the solvers that use
-// them.
+// steppers lists the keys about steps of iterative solvers, and the solvers that use them.
 var steppers = []struct {
 	keys []string
 	used []Solver
@@ -128,5 +127,5 @@ func anyOf(solvers []Solver) string {
 	return strings.Join(names, " or ")
 }
 
-// DefaultAscent has the default options of the solver SVI.
+// DefaultAscent holds the default options of the solver SVI.
 var DefaultAscent = Ascent{Steps: 200, StepSize: 0.05, Draws: 8}

@@ -13,16 +13,16 @@ type Bounds struct {
 	High float64 `json:"high"`
 }
 
-// A Standardisation finds narrower bounds for columns whose public bounds are much too wide.
-// Clients make private releases for it before the first round. Scaling maps the narrower bounds to
-// [−1, 1].
+// A Standardisation finds narrower bounds for columns whose public bounds are far too wide. Before
+// the first round, clients make private releases for this purpose. The narrower bounds are then
+// mapped to [−1, 1].
 type Standardisation struct {
-	Columns []int   // increasing indices into Study.Columns of numeric columns
-	Rounds  int     // number of passes, each within the bounds from the previous one; default 3
-	SDs     float64 // the bounds extend this many sds of the column on each side of the mean; default 4
+	Columns []int   // indices in Study.Columns of numeric columns, in increasing order
+	Rounds  int     // number of passes, each of which starts from the bounds found by the one before; default 3
+	SDs     float64 // how many standard deviations of the column the bounds extend from the mean on each side; default 4
 
-	// Share is the share of the study's μ² for all passes together, default 0.1. It is 0 if the
-	// study gives NoiseMultiplier instead, the noise multiplier of each pass.
+	// Share is the share of the study's μ² that all passes together may spend, default 0.1. It is 0 if
+	// the study gives the noise multiplier of each pass, NoiseMultiplier, instead.
 	Share           float64
 	NoiseMultiplier float64
 }
@@ -68,8 +68,8 @@ func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) 
 	}
 }
 
-// standardisable returns the indices of the columns to standardise: those that t names or, by
-// default, all numeric columns in use that have no centre and spread. An outcome is included only
+// standardisable returns the indices of the columns to standardise: those listed in t or, by
+// default, all numeric columns in use without a centre and a spread. The outcome is included only
 // if it is a number on the model's scale.
 func (s *Study) standardisable(t *document.Table) []int {
 	var columns []int
@@ -115,8 +115,8 @@ func (s *Study) uses(name string) bool {
 	return name != s.Model.Outcome || s.Model.Kind() == Measured
 }
 
-// Scale returns the bounds that are mapped to [−1, 1], unless the column has a centre and a spread.
-// These are the bounds from a standardisation or else the public bounds.
+// Scale returns the bounds that are mapped to [−1, 1]: the public ones, or those found by a
+// standardisation. It must not be used for a column with a centre and a spread.
 func (c *Column) Scale() Bounds {
 	if c.Found != nil {
 		return *c.Found
@@ -124,8 +124,8 @@ func (c *Column) Scale() Bounds {
 	return Bounds{c.Low, c.High}
 }
 
-// HasScale reports whether the scale of every column is known. In a study with a standardisation,
-// it is unknown until the standardisation is done.
+// HasScale reports whether the scale of every column is known. If the study has a standardisation,
+// that is so only after its end.
 func (s *Study) HasScale() bool {
 	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].Found != nil
 }
@@ -142,7 +142,7 @@ func (s *Study) PublicScale() []Bounds {
 	return bounds
 }
 
-// Scales returns the bounds that are mapped to [−1, 1] for each standardised column.
+// Scales returns the bounds of each standardised column that are mapped to [−1, 1].
 func (s *Study) Scales() []Bounds {
 	scales := s.PublicScale()
 	for k := range scales {
@@ -151,8 +151,8 @@ func (s *Study) Scales() []Bounds {
 	return scales
 }
 
-// WithScale returns the study with the bounds found for each standardised column. Values beyond the
-// bounds are moved to the nearest bound.
+// WithScale returns the study with the given new bounds for the standardised columns. Values beyond
+// these bounds will be moved to the nearest bound.
 func (s *Study) WithScale(found []Bounds) (*Study, error) {
 	public := s.PublicScale()
 	if len(found) != len(public) {

@@ -56,8 +56,8 @@ func TestStandardisationErrors(t *testing.T) {
 	}
 }
 
-// The bounds that a standardisation found only scale values for the model. Values beyond them are
-// moved to the nearest bound.
+// Bounds from a standardisation affect only how values are scaled for the model. Values beyond them
+// are moved to the nearest bound.
 func TestWithScale(t *testing.T) {
 	s := parse(t, found(""))
 	if s.HasScale() || !parse(t, good).HasScale() {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Digest is the identity of a study: the SHA-256 of its bytes.
+// A Digest identifies a study. It is the SHA-256 of the study's bytes.
 type Digest [sha256.Size]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
@@ -21,8 +21,8 @@ type Study struct {
 
 	Version int // version of the study language
 
-	Name  string // name of lower-case letters, digits and dashes
-	Title string // title in one line; default Name
+	Name  string // name, made of lower-case letters, digits and dashes
+	Title string // one-line title; default Name
 
 	Table      Table
 	Columns    []Column
@@ -33,68 +33,67 @@ type Study struct {
 	Federation Federation
 	Simulation Simulation
 
-	Standardisation *Standardisation // nil unless a private release finds the scale of columns
+	Standardisation *Standardisation // nil unless private releases are to find the scale of columns
 	Describe        *Describe        // nil unless the study asks for tables that describe the records
 	Compare         *Compare         // nil unless the study scores held-out records
 }
 
 // Table describes the format of a file of records.
 type Table struct {
-	Header    bool     // whether the first line has the names of the columns; default true
-	Separator rune     // separator of fields, one character; default a comma
-	Trim      bool     // whether blanks around a field are ignored; default false
-	Missing   []string // strings that mean a missing value; default [""]
+	Header    bool     // whether the first line has the column names; default true
+	Separator rune     // field separator, one character; default a comma
+	Trim      bool     // whether blanks around fields are ignored; default false
+	Missing   []string // strings that stand for a missing value; default [""]
 
-	// Person is the name of the column that identifies the person to whom a row belongs, if the
-	// privacy unit is the person. Its values may be any text. They never leave the client.
+	// Person is the name of the column that identifies the person a row belongs to, if the privacy
+	// unit is the person. Its values may be any text. They never leave the client.
 	Person string
 }
 
 // Prior is the normal prior of every coefficient, on the model's scale.
 type Prior struct {
-	Mean, SD     float64           // mean and sd of the prior; default 0, and 1 or 2.5 by family and version
-	Coefficients map[string]Normal // priors of single coefficients, by name
+	Mean, SD     float64           // mean and standard deviation of the prior; the default mean is 0, the default SD 1 or 2.5, depending on family and version
+	Coefficients map[string]Normal // priors of individual coefficients by name
 
-	Scale      LogNormal // prior of a learned sd of the noise and, except with the solver Scoring, of the sds between groups
-	Spread     float64   // scale of the half-normal prior of the sds between groups, with the solver Scoring
+	Scale      LogNormal // prior of the noise's standard deviation, if that is learned; also of the standard deviations between groups, except with the solver Scoring
+	Spread     float64   // scale of the half-normal prior of the standard deviations between groups; only with the solver Scoring
 	Dispersion LogNormal // prior of the dispersion of counts
 }
 
-// LogNormal is the distribution of a positive number whose logarithm is normal with mean log Median
-// and sd log Factor.
+// LogNormal is the distribution of a positive number whose logarithm is normal with mean
+// log(Median) and standard deviation log(Factor).
 type LogNormal struct{ Median, Factor float64 }
 
-// Normal returns the normal distribution of the logarithm.
+// Normal returns the distribution of the logarithm.
 func (l LogNormal) Normal() Normal { return Normal{math.Log(l.Median), math.Log(l.Factor)} }
 
 // Normal is the normal distribution N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
-// A Schedule determines which clients a plan asks, and when plans are made.
+// A Schedule determines when plans are made, and which clients each plan asks.
 type Schedule string
 
 const (
-	// Synchronous makes all clients answer the same plan. λ moves by the damped sum of their
-	// changes.
+	// Synchronous sends the same plan to all clients. λ moves by the damped sum of their changes.
 	Synchronous Schedule = "synchronous"
-	// Sequential makes a plan for one client at a time, in the order of the roster.
+	// Sequential sends each plan to one client, in the order of the roster.
 	Sequential Schedule = "sequential"
-	// Asynchronous makes a plan, with the latest λ, for each client that has no open plan. Each
-	// answer moves λ.
+	// Asynchronous sends a plan with the latest λ to each client that has no open plan. λ moves after
+	// each answer.
 	Asynchronous Schedule = "asynchronous"
 )
 
-// Factors is the rule by which clients' factors λ_m are computed.
+// Factors says how the clients' factors λ_m are computed.
 type Factors string
 
 const (
-	// Tied sets λ_m = w_m (λ − λ_prior) with public weights. Clients do not store factors.
+	// Tied sets λ_m = w_m (λ − λ_prior) with public weights, so that clients need not store factors.
 	Tied Factors = "tied"
-	// Exact adds the client's own changes to λ_m without noise. λ moves by the noisy changes, so q
-	// has one more factor, the sum of all noise.
+	// Exact adds the client's own change, without noise, to λ_m. λ itself moves by the noisy changes,
+	// so q has one more factor, which is the sum of all noise.
 	Exact Factors = "exact"
-	// Published adds the noisy changes to λ_m, as in Sharma (2019). If only sums are opened, the
-	// published privacy claim does not hold, and the option exists to show that.
+	// Published adds the noisy change to λ_m, as in Sharma (2019). If only sums are opened, the
+	// published privacy claim is wrong, and the option exists to show that.
 	Published Factors = "published"
 )
 
@@ -102,34 +101,34 @@ const (
 type Inference struct {
 	Q        string // family of q: "full" (default) or "diagonal"
 	Schedule Schedule
-	Rounds   int // number of rounds; a synchronous round has one plan for all clients, other rounds one for each client
+	Rounds   int // number of rounds; a synchronous round has one plan for all clients, any other round one plan per client
 	Factors  Factors
 	Solver   Solver
-	Target   Target // population that the posterior of Scoring describes, if the unit is the client
+	Target   Target // population that the posterior describes, with the solver Scoring and the unit client
 	Damping  Damping
 	Ascent   Ascent  // options of the solver SVI
-	Descent  Descent // options of the solver DPSVI, some of which DPSEP uses
+	Descent  Descent // options of the solver DPSVI; DPSEP uses some of them
 
 	Propagation Propagation // options of the solver DPSEP
 
-	NoiseAware       NoiseAware // second posterior for the report; default closed-form for DPSVI and DPSEP, otherwise none
+	NoiseAware       NoiseAware // how to compute a second posterior; default closed-form for DPSVI and DPSEP, none for other solvers
 	Intervals        Intervals  // the value NoIntervals or ""; always "" in version 1
-	NoiseAwareShares [3]float64 // shares of the budget for the rounds, the gradient and the curvature, for OneStep; zeros to derive them
+	NoiseAwareShares [3]float64 // shares of the budget that the rounds, the gradient and the curvature get with OneStep; computed if zero
 	Partitions       Partitions
 
-	// SplitPrior makes each of M clients use the prior to the power 1/M. Such a study has only one
-	// round.
+	// SplitPrior makes each of M clients use the prior raised to the power 1/M. Such a study has a
+	// single round.
 	SplitPrior bool
 }
 
-// A Solver is the algorithm with which a client computes its factor.
+// A Solver is the algorithm by which a client computes its factor.
 type Solver string
 
 const (
-	// Conjugate computes the client's factor exactly, in a linear model with known noise.
+	// Conjugate computes the client's factor exactly. The model must be linear with known noise.
 	Conjugate Solver = "conjugate"
-	// NaturalGradient takes one step in natural parameters, along the gradient of the expected log
-	// likelihood.
+	// NaturalGradient takes one step along the gradient of the expected log likelihood, in natural
+	// parameters.
 	NaturalGradient Solver = "natural-gradient"
 	// SVI maximises the local free energy by stochastic gradient steps.
 	SVI Solver = "svi"
@@ -141,8 +140,8 @@ const (
 	// DPSVI takes stochastic gradient steps on the local free energy, each from a clipped and noisy
 	// sum of gradients.
 	DPSVI Solver = "dp-svi"
-	// Scoring releases sums of clipped scores and curvatures at several points, each computed from
-	// earlier releases. It then computes the posterior from all sums.
+	// Scoring releases sums of clipped scores and curvatures at several points, each of which follows
+	// from the earlier releases. The posterior is computed from all of these sums.
 	Scoring Solver = "scoring"
 	// DPSEP is stochastic expectation propagation. Each step uses a clipped and noisy sum of the
 	// records' sites.
@@ -153,7 +152,7 @@ const (
 type Ascent struct {
 	Steps    int     // number of steps in each round; default 200
 	StepSize float64 // Adam's step size at the beginning of a round; default 0.05
-	Draws    int     // number of draws of θ in each step; default 8
+	Draws    int     // number of draws of θ per step; default 8
 }
 
 // Damping is the share α_t of the proposed change by which λ moves in round t. α_t is Alpha or, if
@@ -163,11 +162,11 @@ type Ascent struct {
 //
 // which is 1/t for Alpha = 1.
 type Damping struct {
-	Alpha    float64 // α_1, the damping of the first round, in (0, 1]
+	Alpha    float64 // α_1, the value for the first round, in (0, 1]
 	Harmonic bool
 }
 
-// At returns α_t. Rounds t count from 1.
+// At returns α_t. The first round is t = 1.
 func (d Damping) At(t int) float64 {
 	if d.Harmonic {
 		return d.Alpha / (1 + d.Alpha*float64(t-1))
@@ -175,7 +174,7 @@ func (d Damping) At(t int) float64 {
 	return d.Alpha
 }
 
-// A Unit is a privacy unit: the data whose change the guarantee hides.
+// A Unit is a privacy unit: the amount of data that the guarantee protects.
 type Unit string
 
 const (
@@ -185,8 +184,8 @@ const (
 	Client Unit = "client" // all records of a client
 )
 
-// OfRecords reports whether the unit is a record or a person. Noise is then added to sums over
-// records, and otherwise to a function of all records of a client.
+// OfRecords reports whether the unit is a record or a person. If so, noise is added to sums over
+// records; otherwise it is added to a function of all records of a client.
 func (u Unit) OfRecords() bool { return u == Record || u == Person }
 
 // Privacy has the options of the privacy guarantee.
@@ -199,94 +198,94 @@ type Privacy struct {
 	NoiseMultiplier float64
 	Delta           float64
 
-	// RowsPerPerson is the largest number of records of a person that a client uses. From more, it
-	// chooses that many at random. PeopleAcross is the largest number of clients with records of
-	// the same person. Both default to 1, and are 0 unless the privacy unit is the person.
+	// RowsPerPerson is the largest number of a person's records that a client uses. If there are more,
+	// it chooses that many at random. PeopleAcross is the largest number of clients with records of
+	// the same person. Both are 1 by default, and 0 unless the privacy unit is the person.
 	RowsPerPerson, PeopleAcross int
 
-	// Clip is the largest norm C of the contribution of one privacy unit, in natural parameters on
-	// the model's scale. If it is 0, the protocol derives the clip.
+	// Clip is C, the largest norm of the contribution of one privacy unit, in natural parameters on
+	// the model's scale. If it is 0, the protocol computes it.
 	Clip float64
 
-	// Centred is true if changes are clipped and made noisy around the current mean m of q, where
-	// the natural parameters h and Λ become h − Λm and Λ. It is the default if noise is added to
-	// changes, and not allowed with published factors.
+	// Centred is true if changes are clipped and noise is added in coordinates around the current mean
+	// m of q, in which the natural parameters h and Λ become h − Λm and Λ. This is the default if
+	// noise is added to changes. It is not allowed with published factors.
 	Centred bool
 }
 
-// Opens is the rule that decides which messages of clients can be read.
+// Opens says which messages of the clients can be read.
 type Opens string
 
 const (
-	// OpenMessages lets anyone read every message. The noise in each message hides the records.
+	// OpenMessages lets anyone read every message. The noise in a message hides the client's records.
 	OpenMessages Opens = "messages"
 	// OpenSums lets anyone read sums over at least U_min clients, but no single message. Secure
-	// aggregation or a trusted coordinator ensures this. Each client adds only a share of the noise
-	// that a sum needs.
+	// aggregation or a trusted coordinator makes sure of this. Each client adds only its share of the
+	// noise that a sum needs.
 	OpenSums Opens = "sums"
 )
 
-// An Aggregation states who adds up the messages in a study that opens only sums.
+// An Aggregation says how the messages are added up in a study that opens only sums.
 type Aggregation string
 
 const (
-	// ByCoordinator lets the coordinator add up the messages. It could read every one.
+	// ByCoordinator lets the coordinator add up the messages. The coordinator could read each of them.
 	ByCoordinator Aggregation = "coordinator"
-	// Secure makes the clients divide their messages into secret shares for each other. The
-	// coordinator and up to h clients together learn only sums ([Hidden]).
+	// Secure makes the clients send each other secret shares of their messages. Even together with h
+	// clients, the coordinator learns only sums ([Hidden]).
 	Secure Aggregation = "secure"
 )
 
-// Hidden returns the largest number h of clients that, together with the coordinator, cannot read
-// the messages of the others under secure aggregation. minClients of the clients must take part in
-// every step of the aggregation.
+// Hidden returns h, the largest number of clients that could collude with the coordinator and still
+// not read the messages of the others under secure aggregation. At least minClients of the clients
+// must take part in every step of the aggregation.
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
-// OneOther is a value of Colluders. The privacy target then holds even against another participant
-// of a sum, who knows its own share of the noise. If a sum can have a single answer, there is no
-// other participant, and OneOther means 0.
+// OneOther is a value of Colluders. The privacy target then holds even against one other
+// participant of a sum, who knows its own share of the noise. If a sum may consist of a single
+// answer, there is no such participant, and OneOther means 0.
 const OneOther = -1
 
-// Federation has the rules of the federation.
+// Federation has the settings of the federation.
 type Federation struct {
-	MinClients int // U_min, the smallest number of answers for which a sum is opened; default all clients
-	// Colluders is t, the number of clients that may collude, or OneOther. The default is OneOther
-	// in studies of version 2 that open only sums, and otherwise 0.
+	MinClients int // U_min, the number of answers below which no sum is opened; default all clients
+	// Colluders is t, the number of clients that may collude, or OneOther. The default is OneOther if
+	// a study of version 2 opens only sums, and 0 in all other studies.
 	Colluders      int
 	Opens          Opens
-	Aggregation    Aggregation // default ByCoordinator; empty if every message may be opened
-	NominalRecords int         // public estimate of the number of records of one client; 0 if not given
-	MaxRecords     int         // largest number of records of one client; default 1,000,000
+	Aggregation    Aggregation // default ByCoordinator; empty if anyone may read every message
+	NominalRecords int         // public estimate of the number of records per client; 0 if the study gives none
+	MaxRecords     int         // largest number of records per client; default 1,000,000
 
-	// Combine computes the change of λ from the releases of a round.
+	// Combine says how the change of λ is computed from the releases of a round.
 	Combine Combination
 
-	// MaxRejected is the number of failed rounds in a row after which the study ends, or 0 for no
-	// limit. A round fails if its new λ was rejected, or if it was void although some clients
-	// answered. The default is 0 in version 1 and 3 in version 2.
+	// MaxRejected is the number of consecutive failed rounds after which the study ends, or 0 for no
+	// limit. A round fails if its new λ is rejected, or if it is void although some clients answered.
+	// The default is 0 in version 1 and 3 in version 2.
 	MaxRejected int
 
-	// Pace is the number of seconds between a plan and a client's answer. A slower client answers
-	// at the next multiple of Pace. If it is 0, answers are sent at once. The default is 1 for a
-	// study of version 2 with privacy, and otherwise 0.
+	// Pace is the number of seconds between a plan and a client's answer. A client that needs longer
+	// answers at the next multiple of Pace. If Pace is 0, answers are sent at once. The default is 1
+	// in studies of version 2 with privacy, and 0 in others.
 	Pace float64
 }
 
-// Least returns the smallest number of clients with which the study can begin.
+// Least returns the smallest number of clients with which the study can start.
 func (f *Federation) Least() int {
 	least := max(1, f.MinClients, f.Colluders+1)
 	switch {
 	case f.Aggregation != Secure:
 		return least
 	case f.Colluders == OneOther:
-		return max(least, 3) // one colluder, and two clients whose sum hides their messages
+		return max(least, 3) // one colluder, and two clients whose sum hides the message of each
 	}
 	return max(least, f.Colluders+2)
 }
 
-// Simulation has the options of sim. Coordinator and clients do not use it.
+// Simulation has the options for simulations. Coordinators and clients ignore them.
 type Simulation struct {
-	Data      []string // files of records, relative to the study or to FEDPVI_DATA
+	Data      []string // files of records, relative to the study's folder or to FEDPVI_DATA
 	Clients   int
 	Seed      uint64
 	Partition Partition
@@ -295,17 +294,17 @@ type Simulation struct {
 	Solver, Clip string
 
 	Synthetic *Synthetic // synthetic records, used instead of Data
-	Baseline  Baseline   // method to run on the pooled records instead of the rounds
-	Chain     bool       // whether posteriors are compared with a Markov chain instead of a pooled fit
+	Baseline  Baseline   // method to run on the pooled records in place of the rounds
+	Chain     bool       // whether to compare posteriors with a Markov chain rather than with a pooled fit
 
-	// Test is the share of the records that is held out for testing. The rest is divided among the
-	// clients. TestData names files to use instead.
+	// Test is the share of records held out for testing. The other records are divided among the
+	// clients. TestData lists files to use for testing instead.
 	Test     float64
-	TestLast bool // whether the last records are held out instead of random ones, as in some papers
+	TestLast bool // whether to hold out the last records rather than random ones, as some papers do
 	TestData []string
 }
 
-// A Baseline is a method to compare with. It uses the pooled records.
+// A Baseline is a method that the study is compared with. It uses the pooled records.
 type Baseline string
 
 // These are the baselines.
@@ -313,11 +312,11 @@ const (
 	NoBaseline Baseline = ""
 	// DPSGLD is stochastic gradient Langevin dynamics with the study's batches, clip and noise.
 	DPSGLD Baseline = "dp-sgld"
-	// OneSample is one sample from the tempered posterior. An exact sample would be private, but
-	// the program draws an approximate one by a Markov chain.
+	// OneSample is a single sample from the tempered posterior. An exact sample would be private, but
+	// the program only draws an approximate one, by a Markov chain.
 	OneSample Baseline = "one-posterior-sample"
-	// EP and SEP are expectation propagation without privacy. EP has a site for every record, SEP
-	// one tied factor for all.
+	// EP and SEP are expectation propagation without privacy. EP has one site per record, SEP a single
+	// factor that stands for all of them.
 	EP  Baseline = "ep"
 	SEP Baseline = "sep"
 )
@@ -325,32 +324,32 @@ const (
 // Partition assigns records to clients, at random unless Kind is "column".
 type Partition struct {
 	Kind     string  // "balanced" (default), "by-size", "label-skew", "column", or the name of an extension (see [Own])
-	SizeSkew float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
-	// LabelSkew is κ ≤ 1, which makes the labels of small clients differ from those of large ones.
-	// If the majority label has the share c of all records, it has the share max(0, c + (1−c)κ) at
-	// a small client.
+	SizeSkew float64 // ρ in [0, 1): with M clients and N records, small clients have (1−ρ)N/M records and large ones (1+ρ)N/M
+	// LabelSkew is κ ≤ 1, which makes the labels of small clients differ from those of large ones. If
+	// the majority label makes up the share c of all records, it makes up max(0, c + (1−c)κ) of a
+	// small client's records.
 	LabelSkew      float64
-	LabelThreshold float64 // smallest outcome for which a record has the label
-	Column         string  // name of the column that has the client's name
+	LabelThreshold float64 // a record has the label if its outcome is at least this
+	Column         string  // name of the column with the client names
 }
 
-// Synthetic has the options for records that are drawn from the model.
+// Synthetic has the options for drawing records from the model.
 type Synthetic struct {
 	RecordsPerClient int
-	Truth            map[string]float64      // true coefficients by name; others are drawn from the prior
-	ClientSD         float64                 // sd of every coefficient between clients
-	Columns          map[string]Distribution // distributions of numeric columns by name; other columns are uniform
+	Truth            map[string]float64      // true coefficients by name; those not listed are drawn from the prior
+	ClientSD         float64                 // standard deviation of each coefficient between clients
+	Columns          map[string]Distribution // distributions of numeric columns by name; those not listed are uniform
 }
 
 // Distribution is a normal distribution of a numeric column, truncated to the column's bounds.
 type Distribution struct{ Mean, SD float64 }
 
 // An Override replaces the value at a dotted key such as "privacy.epsilon" before the document is
-// parsed. Value is a TOML value; if it is empty, the key is removed.
+// parsed. Value is a TOML value; an empty one removes the key.
 type Override struct{ Key, Value string }
 
-// Parse reads and checks a study. file is used only in errors. The returned error joins all errors.
-// Overrides change the document, and so Source and Digest.
+// Parse reads and checks a study. file is only used in error messages. The returned error joins all
+// errors. Overrides change the document, and therefore Source and Digest.
 func Parse(file string, source []byte, overrides ...Override) (*Study, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// good is a study that uses most keys of the language.
+// good is a study that uses most keys of the study language.
 const good = `
 [study]
 version = 1
@@ -145,7 +145,7 @@ func TestCoefficients(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("coefficients (-want +got):\n%s", diff)
 	}
-	// There are seven regressors, each at most 1 on the model's scale.
+	// There are seven regressors, each between −1 and 1 on the model's scale.
 	if squares, fourths := s.RegressorBounds(); squares != 7 || fourths != 7 {
 		t.Errorf("regressor bounds %g, %g, want 7, 7", squares, fourths)
 	}
@@ -275,7 +275,7 @@ func TestCentredPublished(t *testing.T) {
 	expect(t, good, "has no centred coordinates", set(`inference.factors="published"`, `privacy.coordinates="centred"`)...)
 }
 
-// Parse reports a value of the wrong type once.
+// Parse reports a value of the wrong type only once.
 func TestWrongTypes(t *testing.T) {
 	for _, key := range []string{
 		"inference.rounds", "model.noise_sd", "prior.sd", "simulation.clients", "simulation.size_skew", "simulation.label_skew",
@@ -288,7 +288,7 @@ func TestWrongTypes(t *testing.T) {
 	}
 }
 
-// Parse reports all problems once, in the order of the file.
+// Parse reports all problems, once each, in the order of the file.
 func TestErrorsAreJoined(t *testing.T) {
 	source := edit(edit(edit(good, "rounds = 10", "rounds = -1"), "noise_sd = 12.0", "noise_sd = -1"), "seed = 3", "sead = 3")
 	_, err := study.Parse("t.toml", []byte(source))
@@ -322,7 +322,7 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// Parse accepts every study in the repository.
+// Parse accepts all studies in the repository.
 func TestExperiments(t *testing.T) {
 	var files []string
 	err := filepath.WalkDir(filepath.Join("..", "..", "experiments"), func(path string, d os.DirEntry, err error) error {
@@ -362,7 +362,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if s.Model.Family == study.Mixture {
-			return // a mixture has neither coefficients nor an outcome
+			return // a mixture has no coefficients and no outcome
 		}
 		if n := len(slices.Collect(s.Coefficients())); n == 0 {
 			t.Fatal("an accepted study has no coefficient")

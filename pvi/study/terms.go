@@ -12,7 +12,7 @@ import (
 // Intercept is the name of the constant term and of its coefficient.
 const Intercept = "intercept"
 
-// A Term is a product of columns, such as "sex:length". The empty product is the intercept.
+// A Term is a product of columns, such as "sex:length". The empty product stands for the intercept.
 type Term struct {
 	Columns []string
 }
@@ -25,12 +25,12 @@ func (t Term) String() string {
 }
 
 const (
-	maxInteraction = 8      // largest number of columns in one term
-	maxTerms       = 10_000 // largest number of entries in the list of terms
+	maxInteraction = 8      // largest number of columns in a term
+	maxTerms       = 10_000 // largest number of entries in a list of terms
 )
 
-// expandTerms returns the terms for entries such as "a", "a:b" and "a*b" (short for a + b + a:b),
-// without repetition and in order.
+// expandTerms returns the terms that entries such as "a", "a:b" and "a*b" stand for, in order and
+// without duplicates. "a*b" is short for a + b + a:b.
 func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
 	seen := map[string]bool{}
@@ -48,7 +48,7 @@ func expandTerms(entries []string) ([]Term, error) {
 		if strings.Count(entry, "*") >= maxInteraction {
 			return nil, fmt.Errorf("%.60q crosses too many columns, at most %d are possible", entry, maxInteraction)
 		}
-		var sets [][]string // products of the columns of all earlier factors
+		var sets [][]string // products of the columns in all earlier factors
 		for _, factor := range strings.Split(entry, "*") {
 			columns := strings.Split(factor, ":")
 			for i, c := range columns {
@@ -78,22 +78,22 @@ func expandTerms(entries []string) ([]Term, error) {
 	return terms, nil
 }
 
-// A Coefficient is one element of θ, with the columns of its regressor.
+// A Coefficient is an element of θ, together with the columns whose product is its regressor.
 type Coefficient struct {
-	Name  string // name such as "intercept", "length", "sex[F]:length"
-	Parts []Part // factors of the regressor, one for each column; empty for the intercept
+	Name  string // name, such as "intercept", "length" or "sex[F]:length"
+	Parts []Part // factors of the regressor, one per column; empty for the intercept
 }
 
-// A Part is one factor of a regressor: the value of a numerical column, or the indicator of one
-// level of a categorical column.
+// A Part is one factor of a regressor. It is the value of a numerical column, or the indicator of
+// one level of a categorical column.
 type Part struct {
 	Column int // index into Study.Columns
 	Level  int // index into the levels of the column, or −1 for a numerical column
 }
 
-// Coefficients returns the elements of θ in order: the intercept, then the terms in the order of
-// the document. The first level of a column is the baseline and has no coefficient, unless the
-// model is one-hot.
+// Coefficients returns the elements of θ in order: the intercept first, then the terms in the order
+// of the document. Unless the model is one-hot, the first level of a column is the baseline and has
+// no coefficient.
 func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	return func(yield func(Coefficient) bool) {
 		for _, term := range s.Model.Terms {
@@ -109,8 +109,8 @@ func (s *Study) Coefficients() iter.Seq[Coefficient] {
 }
 
 // products yields the coefficients of a term whose regressors begin with the factors in chosen. of
-// holds the choices for each remaining column. The last column varies fastest. products returns
-// false if yield does.
+// holds the choices for each remaining column. The last column varies fastest. If yield returns
+// false, products stops and returns false.
 func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
 	if len(of) == 0 {
 		return yield(Coefficient{s.ProductName(chosen), slices.Clone(chosen)})
@@ -123,7 +123,7 @@ func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) boo
 	return true
 }
 
-// ProductName returns the name of the coefficient for a product of factors.
+// ProductName returns the name of the coefficient that belongs to a product of factors.
 func (s *Study) ProductName(parts []Part) string {
 	if len(parts) == 0 {
 		return Intercept
@@ -152,8 +152,8 @@ func (s *Study) parts(column int) []Part {
 	return parts
 }
 
-// Scale maps a value of a numerical column to the model's scale. A value outside the bounds from a
-// standardisation is moved to the nearest bound.
+// Scale maps a value of a numerical column to the model's scale. Values beyond the bounds of a
+// standardisation are first moved to the nearest bound.
 func (s *Study) Scale(c *Column, value float64) float64 {
 	zero, unit := s.Line(c)
 	scaled := (c.Transform.Of(value) - zero) / unit
@@ -169,7 +169,7 @@ func (s *Study) Unscale(c *Column, scaled float64) float64 {
 	return c.Transform.inverse(zero + unit*scaled)
 }
 
-// Line returns the linear map of a column's transformed values to the model's scale: zero is mapped
+// Line returns the linear map from a column's transformed values to the model's scale: it maps zero
 // to 0, and zero + unit to 1.
 func (s *Study) Line(c *Column) (zero, unit float64) {
 	if !s.Model.Standardise {
@@ -186,9 +186,9 @@ func (s *Study) maxAbs(c *Column) float64 {
 	return max(math.Abs(s.Scale(c, c.Low)), math.Abs(s.Scale(c, c.High)))
 }
 
-// RegressorBounds returns public upper bounds on Σx² and Σx⁴ over the regressors x of a record. A
-// record has one level of a categorical column, so at most one regressor of a term is nonzero. The
-// key max_norm may lower the bounds.
+// RegressorBounds returns public upper bounds on Σx² and Σx⁴ over the regressors x of a record.
+// Only one level of a categorical column applies to a record, so at most one regressor of a term is
+// not zero. The key max_norm can lower the bounds.
 func (s *Study) RegressorBounds() (squares, fourths float64) {
 	for _, term := range s.Model.Terms {
 		largest := 1.0
@@ -207,8 +207,8 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 }
 
 // TypicalSquares returns a public estimate of Σx² over the regressors x of a typical record. It
-// assumes independent columns, equally frequent levels and the mean squares from
-// [Study.meanSquare].
+// assumes that columns are independent, that all levels are equally frequent, and that the mean
+// squares are those of [Study.meanSquare].
 func (s *Study) TypicalSquares() (squares float64) {
 	for _, term := range s.Model.Terms {
 		product := 1.0
@@ -229,8 +229,8 @@ func (s *Study) TypicalSquares() (squares float64) {
 	return squares
 }
 
-// meanSquare estimates the mean square of a numerical column on the model's scale. Unless a
-// standardisation or a spread determines it, values are assumed uniform within their bounds.
+// meanSquare estimates the mean square of a numerical column on the model's scale. If neither a
+// standardisation nor a spread determines it, values are assumed to be uniform between the bounds.
 func (s *Study) meanSquare(c *Column) float64 {
 	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
 	even := (low*low + low*high + high*high) / 3
@@ -243,7 +243,7 @@ func (s *Study) meanSquare(c *Column) float64 {
 	return even
 }
 
-// OutcomeBound returns a public upper bound on the absolute value of the outcome on the model's
+// OutcomeBound returns a public upper bound on the absolute value of the outcome, on the model's
 // scale.
 func (s *Study) OutcomeBound() float64 {
 	c, _ := s.Column(s.Model.Outcome)
@@ -258,9 +258,9 @@ func (s *Study) OutcomeBound() float64 {
 	return s.maxAbs(c)
 }
 
-// OutcomeUnit returns the factor that converts a difference of outcomes from the model's scale to
-// the unit of the column, after its transform. It is 1 for outcomes that are not numbers on the
-// model's scale.
+// OutcomeUnit returns the factor that converts a difference between outcomes from the model's scale
+// to the unit of the column, after the column's transform. It is 1 for outcomes that are not
+// numbers on the model's scale.
 func (s *Study) OutcomeUnit() float64 {
 	if s.Model.Kind() != Measured {
 		return 1
@@ -270,5 +270,5 @@ func (s *Study) OutcomeUnit() float64 {
 	return unit
 }
 
-// columnName matches the names of columns that may be used in a term, and [Intercept].
+// columnName matches column names that can be used in a term, and [Intercept].
 var columnName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
