@@ -13,25 +13,25 @@ import (
 )
 
 // A Builder builds the program of a model from expressions. Its methods return expressions, so
-// calls can be nested. The builder keeps its first error, which [Builder.Build] returns.
+// calls can be nested. If a call fails, [Builder.Build] returns the first error.
 //
-// The builder derives the [ir.Phase] of every expression: whether it is computed once, once in a
-// step, or for every record.
+// The builder works out the [ir.Phase] of each expression: whether it is computed only once, once
+// per step, or for every record.
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase
 	hidden  []bool         // whether each node depends on a latent
 	latents []string       // names of the latents
-	known   map[string]int // index of each node by its operation; equal expressions share a node
-	later   bool           // whether priors may depend on parameters that are declared later
+	known   map[string]int // index of each node, by a description of its operation; equal expressions share a node
+	later   bool           // whether a prior may depend on parameters declared after it
 	err     error
 
 	densities map[int]int    // see [Model.Densities]
 	texts     map[int]string // see [Builder.Describe]
 }
 
-// MarkDensity declares that an expression computes the log density of variate, which must be data.
-// Density operations need no mark. See [Model.Densities].
+// MarkDensity declares that an expression is the log density of variate, which must be data.
+// Density operations need no such mark. See [Model.Densities].
 func (b *Builder) MarkDensity(density, variate Expr) {
 	if b.densities == nil {
 		b.densities = map[int]int{}
@@ -39,7 +39,7 @@ func (b *Builder) MarkDensity(density, variate Expr) {
 	b.densities[density.node] = variate.node
 }
 
-// An Expr is an expression of the program that a Builder builds.
+// An Expr is an expression in the program that a Builder builds.
 type Expr struct{ node int }
 
 func indices(all []Expr) []int {
@@ -50,7 +50,7 @@ func indices(all []Expr) []int {
 	return nodes
 }
 
-// NewBuilder starts a program for the named family of models.
+// NewBuilder returns a builder for the program of the named family of models.
 func NewBuilder(name string) *Builder {
 	return &Builder{program: ir.Program{Name: name}, known: map[string]int{}}
 }
@@ -62,13 +62,13 @@ func (b *Builder) fail(format string, args ...any) Expr {
 	return Expr{-1}
 }
 
-// Real declares a column of real numbers with public bounds, which may be infinite.
+// Real declares a column of real numbers with the given public bounds, which may be infinite.
 func (b *Builder) Real(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
-// Reals declares a column with several real numbers in each row, one for each name in entries, all
-// with the same public bounds.
+// Reals declares a column that has several real numbers in each row, one for each name in entries.
+// All have the same public bounds.
 func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
@@ -76,8 +76,8 @@ func (b *Builder) Reals(name string, entries []string, lower, upper float64) Exp
 	return b.Column(ir.Column{Name: name, Entries: ir.NamesOf(entries...), Lower: lower, Upper: upper})
 }
 
-// Integer declares a column of integers in [lower, upper]. An index into a table of n elements
-// needs Integer(name, 0, n−1).
+// Integer declares a column of integers in [lower, upper]. To index a table of n elements, use
+// Integer(name, 0, n−1).
 func (b *Builder) Integer(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper, Integer: true})
 }
@@ -94,19 +94,19 @@ func (b *Builder) Number(x float64) Expr { return b.Numbers(x) }
 // Numbers returns a constant vector.
 func (b *Builder) Numbers(x ...float64) Expr { return b.Matrix(len(x), 1, x) }
 
-// Matrix returns a constant matrix with the given values, by rows.
+// Matrix returns a constant matrix whose values are given row by row.
 func (b *Builder) Matrix(rows, cols int, values []float64) Expr {
 	return b.node(ir.Node{Op: ir.Const, Rows: rows, Cols: cols, Values: slices.Clone(values)}, ir.Fixed)
 }
 
-// A Distribution is a density with its arguments. It serves as a prior.
+// A Distribution is a density together with its arguments, for use as a prior.
 type Distribution struct {
 	Density ir.Density
 	Args    []Expr
 }
 
-// Of returns the distribution with density d and the given arguments, which are constants or
-// expressions of parameters declared earlier.
+// Of returns the distribution with the density d and the given arguments, which must be constants
+// or depend on parameters declared earlier.
 func (b *Builder) Of(d ir.Density, args ...Expr) Distribution { return Distribution{d, args} }
 
 // Normal returns the distribution N(Mean, SD²) with constant arguments.
@@ -119,13 +119,13 @@ func (b *Builder) Scalar(name string, c ir.Constraint, prior Distribution) Expr 
 	return b.Parameter(ir.Parameter{Name: name, Rows: 1, Cols: 1, Constraint: c}, prior)
 }
 
-// Vector declares a parameter with an element for each name in entries.
+// Vector declares a parameter with one element for each name in entries.
 func (b *Builder) Vector(name string, entries []string, c ir.Constraint, prior Distribution) Expr {
 	return b.Parameter(ir.Parameter{Name: name, Rows: len(entries), Cols: 1, Entries: ir.NamesOf(entries...), Constraint: c}, prior)
 }
 
-// Parameter declares a parameter with a prior. Its elements are independent given the arguments of
-// the prior.
+// Parameter declares a parameter with a prior. Given the arguments of the prior, the elements of
+// the parameter are independent.
 func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	if i := slices.IndexFunc(prior.Args, func(a Expr) bool { return !b.has(a) }); i >= 0 {
 		return b.fail("prior of %q: argument %d is not an expression of this program", q.Name, i+1)
@@ -139,10 +139,11 @@ func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 // Positive is the constraint of a positive parameter, such as a standard deviation.
 var Positive = ir.Constraint{Kind: ir.Lower}
 
-// Free is the constraint of a parameter without bounds.
+// Free is the constraint of an unbounded parameter.
 var Free = ir.Constraint{}
 
-// Predict declares that prediction, whose meaning is kind, predicts the column outcome.
+// Predict declares that prediction predicts the column outcome. kind says how to interpret the
+// predicted value.
 func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	if !b.has(outcome) || !b.has(prediction) || b.program.Nodes[outcome.node].Op != ir.Col {
 		b.fail("a prediction needs an outcome column and an expression")
@@ -151,8 +152,8 @@ func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	b.program.Prediction = ir.Prediction{Kind: kind, Node: prediction.node, Outcome: b.program.Nodes[outcome.node].Ref}
 }
 
-// Build verifies the program and returns it as a model. likelihood is the log density of one
-// record. If an earlier call failed, Build returns its error.
+// Build verifies the program and returns it as a model. likelihood is the log density of a record.
+// If an earlier call failed, Build returns that error.
 func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -174,13 +175,13 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // later calls to the builder may change its maps
+	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // later calls to the builder may change the builder's maps
 	return m, nil
 }
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
 
-// node returns the expression for n, and adds n to the program if it is new.
+// node returns the expression for n. If the program does not have n yet, node adds it.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {
@@ -194,7 +195,7 @@ func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	return Expr{i}
 }
 
-// digest hashes values, to keep map keys short.
+// digest returns a hash of values, which keeps map keys short.
 func digest(values []float64) []byte {
 	h := sha256.New()
 	var b [8]byte

@@ -7,11 +7,10 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// ErrCircle is the error from [Builder.Build] if the priors of some parameters depend on each other
-// in a circle.
+// ErrCircle is the error of [Builder.Build] for priors that depend on each other in a circle.
 var ErrCircle = errors.New("the priors of some parameters depend on each other in a circle")
 
-// Declare declares a parameter. A later call to [Builder.Prior] must set its prior.
+// Declare declares a parameter whose prior must be set later, by [Builder.Prior].
 func (b *Builder) Declare(q ir.Parameter) Expr {
 	b.program.Parameters = append(b.program.Parameters, q)
 	b.later = true
@@ -24,18 +23,18 @@ func (b *Builder) Prior(parameter Expr, prior Distribution) {
 	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: b.program.Nodes[parameter.node].Ref, Density: prior.Density, Args: indices(prior.Args)})
 }
 
-// Factor adds e to the log density of the prior. e must be a number that depends only on
+// Factor adds e to the log density of the prior. e must be a single number that depends only on
 // parameters.
 func (b *Builder) Factor(e Expr) { b.program.Factors = append(b.program.Factors, e.node) }
 
-// Phase returns the phase of an expression of the program.
+// Phase returns the phase of an expression.
 func (b *Builder) Phase(e Expr) ir.Phase { return b.phases[e.node] }
 
 // Err returns the builder's first error, or nil.
 func (b *Builder) Err() error { return b.err }
 
-// arrange orders the parameters so that each prior depends only on earlier ones, and otherwise
-// keeps their order of declaration. If this is impossible, it sets b.err to ErrCircle.
+// arrange orders the parameters so that each prior depends only on earlier ones. Apart from that it
+// keeps the order of declaration. If no such order exists, it sets b.err to ErrCircle.
 func (b *Builder) arrange() {
 	p := &b.program
 	needs := make([][]int, len(p.Parameters))
@@ -59,7 +58,7 @@ func (b *Builder) arrange() {
 	b.permute(order)
 }
 
-// parametersOf returns the parameters on which the given nodes depend.
+// parametersOf returns the parameters that the given nodes depend on.
 func parametersOf(p *ir.Program, nodes ...int) (found []int) {
 	for i, needed := range p.Needed(nodes...) {
 		if n := &p.Nodes[i]; needed && n.Op == ir.Param {
@@ -88,5 +87,5 @@ func (b *Builder) permute(order []int) {
 	slices.SortFunc(p.Priors, func(x, y ir.Prior) int { return x.Parameter - y.Parameter })
 }
 
-// Len returns the number of nodes that the program has so far.
+// Len returns the current number of nodes in the program.
 func (b *Builder) Len() int { return len(b.program.Nodes) }

@@ -23,16 +23,16 @@ var (
 	traits = [][]float64{{1, .2}, {-1, .5}, {.3, 2}}
 )
 
-// A row is one record: the values of each column by name.
+// A row is a record: the values of all columns, by name.
 type row map[string][]float64
 
-// A truth is a program with an independent implementation of its log density in package math, from
-// constrained parameters by name.
+// A truth is a program together with an independent implementation of its log density in package
+// math. The implementation gets the constrained parameters by name.
 type truth struct {
 	build   func() (*model.Model, error)
 	density func(p map[string]float64, r row) float64
-	// largest count for which probabilities are added up; larger ones are too improbable. 0 for
-	// real outcomes, −1 if the outcome is not one number
+	// probabilities are added up for counts up to top, and larger counts are too improbable to matter;
+	// 0 for real outcomes, −1 if the outcome is not a single number
 	top int
 }
 
@@ -253,8 +253,8 @@ func TestDensityAgainstPlainCode(t *testing.T) {
 	}
 }
 
-// Densities of one-dimensional outcomes integrate to 1, and predictions are the means and
-// probabilities that follow from them.
+// The densities of one-dimensional outcomes integrate to 1. Predictions are the means and
+// probabilities that these densities imply.
 func TestOutcomesAreNormalised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -296,9 +296,9 @@ func TestOutcomesAreNormalised(t *testing.T) {
 	}
 }
 
-// outcomes returns copies of r with other outcomes, and weights with which their densities add up
-// to about 1. Counts are 0 to top, with weight 1. Real outcomes are sinh(t) for a grid of t, with
-// the weights of the trapezoid rule in t.
+// outcomes returns copies of r with different outcomes, and weights for them. The weighted
+// densities add up to about 1. Counts run from 0 to top and have weight 1. Real outcomes are
+// sinh(t) on a grid of t, and have the weights of the trapezoid rule in t.
 func outcomes(top int, r row) (rows []row, weights []float64) {
 	with := func(y, weight float64) {
 		c := row{}

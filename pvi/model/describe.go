@@ -10,16 +10,17 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Description describes a model in words, line by line.
+// Description is a readable description of a model, as lines of text.
 type Description struct {
 	Name string
 	// Parameters are lines such as "beta[age], beta[sex] ~ normal(0, 2.5)".
 	Parameters []string
-	// Record is the formula of the log density of one record.
+	// Record is the formula for the log density of a record.
 	Record string
-	// Columns describes the columns that the model reads, with their public bounds.
+	// Columns describes the columns that the model uses, with their public bounds.
 	Columns []string
-	// Prediction describes how the outcome is predicted. It is empty if the model predicts none.
+	// Prediction describes how the outcome is predicted. It is empty if the model does not predict an
+	// outcome.
 	Prediction string
 }
 
@@ -40,7 +41,7 @@ func (d Description) String() string {
 	return b.String()
 }
 
-// Describe describes the model for a reader.
+// Describe returns a readable description of the model.
 func (m *Model) Describe() Description {
 	p := m.verified.Program()
 	w := words{p: p, texts: m.texts}
@@ -81,14 +82,14 @@ func column(c *ir.Column) string {
 	return fmt.Sprintf("%s: %s in [%s, %s]", c.Name, kind, number(c.Lower), number(c.Upper))
 }
 
-// words turns expressions into text. It stops after mostWords bytes, and leaves out expressions
-// that are nested more than mostDepth deep.
+// words writes expressions as text. It stops after mostWords bytes, and omits expressions that are
+// nested deeper than mostDepth.
 type words struct {
 	p       *ir.Program
 	latents []string       // names of latents
-	texts   map[int]string // text of each node for which [Builder.Describe] was called
+	texts   map[int]string // text of each node that was given one by [Builder.Describe]
 	written int
-	depth   int // number of operations around the current one
+	depth   int // how many operations the current one is nested in
 }
 
 const (
@@ -187,7 +188,7 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand returns the text of argument k of node n, in brackets if necessary.
+// operand returns the text of argument k of node n, in parentheses if necessary.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])
 	inner := w.p.Nodes[n.Args[k]].Op
@@ -210,7 +211,7 @@ func (w *words) list(args []int) string {
 }
 
 // element returns the text of a node that selects one element. It contains the name of the element
-// or else its number, counted from 1.
+// or, if it has none, its number, counted from 1.
 func (w *words) element(n *ir.Node) string {
 	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {
@@ -225,7 +226,7 @@ func (w *words) element(n *ir.Node) string {
 	return fmt.Sprintf("%s[%d]", w.expr(n.Args[0]), n.Ref+1)
 }
 
-// table returns the text of a constant vector or matrix, up to six numbers.
+// table returns the text of a constant vector or matrix, with at most six numbers.
 func (w *words) table(n *ir.Node) string {
 	const most = 6
 	parts := make([]string, 0, most+1)

@@ -60,8 +60,8 @@ read of a row
 	}
 }
 
-// The full text of this expression would double in length with each of 200 nodes. The description
-// stays short.
+// The length of this expression's full text doubles with each of 200 nodes. Its description must
+// stay short.
 func TestDescriptionIsBounded(t *testing.T) {
 	b := model.NewBuilder("doubling")
 	y := b.Real("y", -1, 1)
@@ -90,10 +90,10 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Build returns the error of the first wrong call, even if correct calls follow.
+// Build returns the error of the first wrong call, even if correct calls follow it.
 func TestBuilderErrors(t *testing.T) {
 	unbounded := math.Inf(1)
-	// normal builds the model y ~ N(x·beta, sigma) with the prior N(0, sd²) of beta.
+	// normal builds the model y ~ N(x·beta, sigma), in which beta has the prior N(0, sd²).
 	normal := func(outcome string, features []string, sd, sigma float64) func() (*model.Model, error) {
 		return func() (*model.Model, error) {
 			b := model.NewBuilder("regression")

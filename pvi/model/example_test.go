@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A mixture of a count that is always zero and a Poisson count, which a study file cannot express.
+// This model cannot be written in a study file: a count that comes either from a component that is
+// always zero or from a Poisson distribution.
 func ExampleBuilder() {
 	b := model.NewBuilder("zero-inflated counts")
 	y, zero := b.Integer("y", 0, 1000), b.Integer("is_zero", 0, 1)
@@ -17,7 +18,7 @@ func ExampleBuilder() {
 	beta := b.Vector("beta", []string{"age", "dose"}, model.Free, b.Normal(model.Normal{SD: 1}))
 	share := b.Scalar("share", ir.Constraint{Kind: ir.Both, Upper: 1}, b.Of(ir.Beta, b.Number(1), b.Number(4)))
 
-	// The first component has log density 0 at zero, and a very low one elsewhere.
+	// The first component has log density 0 for the count zero, and a very low one for all others.
 	never := b.Mul(b.Apply(ir.Sub, b.Number(1), zero), b.Number(-1e6))
 	first := b.Add(b.Apply(ir.Log, share), never)
 	second := b.Add(b.Apply(ir.Log1p, b.Apply(ir.Neg, share)), b.LogDensity(ir.PoissonLog, y, b.Linear(x, beta)))

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Apply returns the result of an operation on args: elementwise, a reduction, a softmax, a dot
-// product or a stack.
+// Apply returns the result of applying an operation to args. The operation may be elementwise, a
+// reduction, a softmax, a dot product or a stack.
 func (b *Builder) Apply(op ir.Op, args ...Expr) Expr {
 	if len(args) == 1 {
 		if e, ok := b.logOf(op, args[0]); ok {
@@ -17,9 +17,9 @@ func (b *Builder) Apply(op ir.Op, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: op}, args)
 }
 
-// logOf finds a more accurate expression for log(x) or log(1 + x), where op is the operation and e
-// is x. For example, log Φ(η) is one operation, because Φ(η) may round to 0. It also replaces log(1
-// + (eˣ − 1)) by x.
+// logOf looks for a more accurate way to compute log(x) or log(1 + x), where e is x and op is one
+// of these two operations. For example, log Φ(η) is an operation of its own, because Φ(η) may be
+// rounded to 0. logOf also simplifies log(1 + (eˣ − 1)) to x.
 func (b *Builder) logOf(op ir.Op, e Expr) (log Expr, ok bool) {
 	if !b.has(e) {
 		return e, false
@@ -43,7 +43,7 @@ func (b *Builder) logOf(op ir.Op, e Expr) (log Expr, ok bool) {
 	return e, false
 }
 
-// Add returns the elementwise sum.
+// Add returns the elementwise sum of its arguments.
 func (b *Builder) Add(first Expr, rest ...Expr) Expr {
 	for _, e := range rest {
 		first = b.Apply(ir.Add, first, e)
@@ -51,45 +51,47 @@ func (b *Builder) Add(first Expr, rest ...Expr) Expr {
 	return first
 }
 
-// Mul returns the elementwise product.
+// Mul returns the elementwise product of x and y.
 func (b *Builder) Mul(x, y Expr) Expr { return b.Apply(ir.Mul, x, y) }
 
 // Element returns element k of a vector, counted from 0.
 func (b *Builder) Element(x Expr, k int) Expr {
 	if b.has(x) && b.hidden[x.node] && b.program.Nodes[x.node].Op == ir.Stack {
-		return Expr{b.program.Nodes[x.node].Args[k]} // the element may depend on fewer latents than the vector
+		return Expr{b.program.Nodes[x.node].Args[k]} // a single element may depend on fewer latents than the whole vector
 	}
 	return b.apply(ir.Node{Op: ir.Element, Ref: k}, []Expr{x})
 }
 
-// Slice returns rows×cols elements of x from element k on, counted from 0. The result is a vector
-// if cols is 1.
+// Slice returns rows×cols elements of x, beginning with element k, counted from 0. The result is a
+// vector if cols is 1.
 func (b *Builder) Slice(x Expr, k, rows, cols int) Expr {
 	return b.apply(ir.Node{Op: ir.Slice, Ref: k, Rows: rows, Cols: cols}, []Expr{x})
 }
 
-// LogDensity returns the log of the density d of a record's outcome with the given arguments.
+// LogDensity returns the log density of a record's outcome, for the density d with the given
+// arguments.
 func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }
 
-// Linear returns x·β for a vector x of the row and a vector β of parameters.
+// Linear returns x·β, where x is a vector in the row and β a vector of parameters.
 func (b *Builder) Linear(x, beta Expr) Expr {
 	return b.bridge(ir.Linear, []Expr{x, beta}, 1)
 }
 
-// MatVec returns Wx for a matrix W of parameters and a vector x of the row or the record.
+// MatVec returns Wx, where W is a matrix of parameters and x a vector in the row or a vector
+// computed for the record.
 func (b *Builder) MatVec(w, x Expr) Expr { return b.bridge(ir.MatVec, []Expr{w, x}, 0) }
 
-// Bilinear returns xᵀWz for a matrix W of parameters and vectors x and z of the row.
+// Bilinear returns xᵀWz, where W is a matrix of parameters, and x and z are vectors in the row.
 func (b *Builder) Bilinear(x, w, z Expr) Expr { return b.Apply(ir.Dot, x, b.MatVec(w, z)) }
 
-// Dense returns Wx + bias, the affine map of a layer of a neural network.
+// Dense returns Wx + bias, which is one layer of a neural network before its activation function.
 func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bias) }
 
-// Gather returns table[index]. If the table comes from elementwise operations, Gather applies these
-// to the gathered elements instead. A record then reads its parameters directly, so the norm of its
-// gradient can be computed exactly and fast.
+// Gather returns table[index]. If the table was computed by elementwise operations, Gather applies
+// them only to the element that it reads. The record then reads its parameters directly, and the
+// norm of its gradient can be computed exactly and fast.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is not an expression of this program")
@@ -107,12 +109,12 @@ func (b *Builder) Gather(table, index Expr) Expr {
 	return b.bridge(ir.Gather, []Expr{table, index}, 0)
 }
 
-// GatherRow returns row index of the matrix table, counted from 0.
+// GatherRow returns a row of the matrix table. The index of the first row is 0.
 func (b *Builder) GatherRow(table, index Expr) Expr {
 	return b.bridge(ir.GatherRow, []Expr{table, index}, 0)
 }
 
-// scalar reports whether node i is known to be a number.
+// scalar reports whether node i is known to be a single number.
 func (b *Builder) scalar(i int) bool {
 	switch n := b.program.Nodes[i]; {
 	case n.Op == ir.Const:
@@ -128,8 +130,8 @@ func (b *Builder) scalar(i int) bool {
 	}
 }
 
-// apply adds a node and derives its phase from its arguments ([ir.Join]). If an argument depends on
-// a row, those that depend only on parameters are wrapped in Global, so that a record can read
+// apply adds a node, whose phase follows from its arguments ([ir.Join]). If one of these depends on
+// a row, arguments that depend only on parameters are wrapped in Global, so that a record can read
 // them.
 func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	records := false
@@ -150,8 +152,8 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	return b.node(n, phase)
 }
 
-// bridge adds a node with which a record reads parameters. args[table] is a vector or matrix of
-// parameters or constants, and the other argument is a value of the row.
+// bridge adds a node through which a record reads parameters. args[table] is a vector or matrix of
+// parameters or constants. The other argument is a value in the row.
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	for k, a := range args {
 		if !b.has(a) {

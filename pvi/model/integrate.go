@@ -9,38 +9,38 @@ import (
 )
 
 const (
-	// The search for the mode begins at 0 and takes searchSteps steps. No step changes a latent by
+	// The search for the mode starts at 0 and takes searchSteps steps. In a step, no latent changes by
 	// more than longestStep.
 	searchSteps = 3
 	longestStep = 2.0
-	// latentStep is the step of finite differences with respect to a latent.
+	// latentStep is the step with which finite differences in a latent are computed.
 	latentStep = 5e-3
-	// mostGrowth is the largest factor by which the curvature is assumed to grow or shrink within a
-	// step of the search.
+	// mostGrowth is the largest factor by which the search assumes that the curvature changes within a
+	// step.
 	mostGrowth = 50.0
-	// mostCorrelation is the largest correlation of two latents that is assumed when points are
-	// placed.
+	// mostCorrelation is the largest correlation of two latents that is assumed when quadrature points
+	// are placed.
 	mostCorrelation = 0.99
 )
 
-// A Quadrature is a rule by which latents are integrated.
+// A Quadrature is a rule for integrating over latents.
 type Quadrature struct {
 	Points int // number of points along each axis
-	// LeastPrecision is the smallest precision that the rule assumes. The precision is the negative
-	// second derivative of the integrand's logarithm. Use 1 if the latents are standard normal,
-	// since records can only make them more precise.
+	// LeastPrecision is the smallest precision that the rule assumes, where the precision is the
+	// negative second derivative of the log integrand. Use 1 if the latents are standard normal, since
+	// records can only make them more precise.
 	LeastPrecision float64
 }
 
-// Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of joint and
-// more. It uses adaptive Gauss–Hermite quadrature (Naylor and Smith, "Applications of a method for
-// the efficient computation of posterior distributions", 1982). The number of operations does not
-// depend on values. The latents should have about unit scale, and f one mode at a distance of at
-// most 6 from 0.
+// Integrate returns log ∫ exp(f) du, where u stands for one or two latents, and f is the sum of
+// joint and more. It uses adaptive Gauss–Hermite quadrature (Naylor and Smith, "Applications of a
+// method for the efficient computation of posterior distributions", 1982). The number of operations
+// does not depend on the data. The latents should have a scale of about 1, and f should have one
+// mode at a distance of at most 6 from 0.
 //
 // The points are placed around the mode of f, at distances that follow from the curvature there.
-// They count as constants in derivatives, so the derivative of the result is the weighted mean of
-// the derivatives of f. This approximates the derivative of the integral, which by Fisher's
+// Derivatives treat the points as constants. The derivative of the result is therefore a weighted
+// mean of the derivatives of f. It approximates the derivative of the integral, which by Fisher's
 // identity is the mean over the conditional distribution of u.
 func (b *Builder) Integrate(latents []Expr, q Quadrature, joint Expr, more ...Expr) Expr {
 	joint, rest := b.split(joint)
@@ -76,8 +76,8 @@ func (b *Builder) Integrate(latents []Expr, q Quadrature, joint Expr, more ...Ex
 	return b.Add(b.Apply(ir.LogSumExp, b.Apply(ir.Stack, terms...)), rest...)
 }
 
-// split divides the sum e into a part that depends on latents (unobserved numbers of a record) and
-// the other summands.
+// split divides the terms of the sum e into a part that depends on latents, the unobserved numbers
+// of a record, and the rest.
 func (b *Builder) split(e Expr) (hidden Expr, rest []Expr) {
 	for {
 		n := &b.program.Nodes[e.node]
@@ -101,13 +101,13 @@ func (b *Builder) split(e Expr) (hidden Expr, rest []Expr) {
 func (b *Builder) sub(x, y Expr) Expr { return b.Apply(ir.Sub, x, y) }
 func (b *Builder) div(x, y Expr) Expr { return b.Apply(ir.Div, x, y) }
 
-// clamp limits x to [−limit, limit].
+// clamp limits x to the interval [−limit, limit].
 func (b *Builder) clamp(x, limit Expr) Expr {
 	return b.Apply(ir.Max, b.Apply(ir.Min, x, limit), b.Apply(ir.Neg, limit))
 }
 
-// laplace searches for the mode and the curvature of a function of k latents, the logarithm of an
-// integrand. The results are expressions of the program.
+// laplace searches for the mode of a function of k latents, the log of an integrand, and for its
+// curvature there. It adds the necessary expressions to the program.
 type laplace struct {
 	*Builder
 	at    func(u []Expr) Expr
@@ -115,19 +115,19 @@ type laplace struct {
 	least float64 // see [Quadrature]
 }
 
-// evaluations returns how often one step of the search evaluates the function.
+// evaluations returns the number of times that one search step evaluates the function.
 func (l laplace) evaluations() int {
 	if l.k == 1 {
 		return len(stencil)
 	}
-	return len(stencil) + 6 // the stencil on a line, and 6 other points in the plane
+	return len(stencil) + 6 // the stencil on a line, and 6 more points in the plane
 }
 
-// A triangle is an upper triangular matrix of at most two rows.
+// A triangle is an upper triangular matrix with one or two rows.
 type triangle [2][2]Expr
 
-// mode returns the mode u of the function and a matrix S with SSᵀ = A⁻¹, where A is the matrix of
-// negative second derivatives near the mode.
+// mode returns the mode u of the function, and a matrix S with SSᵀ = A⁻¹, where A is minus the
+// matrix of second derivatives near the mode.
 func (l laplace) mode() (u []Expr, spread triangle) {
 	for range l.k {
 		u = append(u, l.Detach(l.Number(0)))
@@ -155,8 +155,8 @@ func (l laplace) moved(u, direction []Expr, by Expr) []Expr {
 	return to
 }
 
-// stencil holds the points at which [laplace.along] evaluates the function, as distances from the
-// present point in units of latentStep.
+// stencil holds the points at which [laplace.along] evaluates the function. They are distances from
+// the current point in units of latentStep.
 var stencil = []float64{-1.5, -.5, .5, 1.5}
 
 // along searches for the mode of the function on the line through u in a direction of length 1. It
@@ -184,7 +184,7 @@ func (l laplace) along(u, direction []Expr) (move, precision Expr) {
 	newton := l.Mul(slope, inverse)
 	factor := l.Add(l.Mul(l.Mul(third, inverse), newton), l.Number(1))
 	factor = l.atLeast(l.Apply(ir.Min, factor, l.Number(mostGrowth)), 1/mostGrowth)
-	growth, tiny := l.sub(factor, l.Number(1)), l.Number(1e-12) // makes the quotient 1 where growth is 0
+	growth, tiny := l.sub(factor, l.Number(1)), l.Number(1e-12) // this makes the quotient 1 where growth is 0
 	bend := l.div(l.Add(l.Mul(growth, l.Apply(ir.Log, factor)), tiny), l.Add(l.Apply(ir.Square, growth), tiny))
 	move = l.clamp(l.Mul(newton, bend), l.Number(longestStep))
 	return move, l.atLeast(l.Mul(precision, factor), l.least)
@@ -194,8 +194,8 @@ func (l laplace) atLeast(x Expr, least float64) Expr { return l.Apply(ir.Max, x,
 
 func (l laplace) times(x Expr, by float64) Expr { return l.Mul(x, l.Number(by)) }
 
-// newton returns the direction, of length 1, of Newton's step from u for two latents. It also
-// returns S with SSᵀ = A⁻¹, where A is the matrix of negative second derivatives at u. The
+// newton computes Newton's step from u for two latents, and returns its direction with length 1. It
+// also returns S with SSᵀ = A⁻¹, where A is minus the matrix of second derivatives at u. The
 // derivatives are finite differences.
 func (l laplace) newton(u []Expr) (direction []Expr, spread triangle) {
 	f := func(x, y float64) Expr {
@@ -219,8 +219,8 @@ func (l laplace) newton(u []Expr) (direction []Expr, spread triangle) {
 	return direction, spread
 }
 
-// inverseRoot returns S with SSᵀ = A⁻¹ for a 2×2 matrix A. To make A positive definite, it first
-// raises the diagonal to l.least and limits the correlation to ±mostCorrelation.
+// inverseRoot returns S with SSᵀ = A⁻¹ for a 2×2 matrix A. It first makes A positive definite: it
+// raises the diagonal to l.least, and limits the correlation to ±mostCorrelation.
 func (l laplace) inverseRoot(a triangle) (s triangle) {
 	sd := func(i int) Expr { return l.Apply(ir.Sqrt, l.atLeast(a[i][i], l.least)) }
 	s[0][0] = l.Apply(ir.Inv, sd(0))

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Latent declares a latent, an unobserved number of each record. The log density of a record must
-// not depend on it: [Builder.Integrate] integrates latents out.
+// Latent declares a latent, an unobserved number that each record has. The log density of a record
+// must not depend on it, so it has to be integrated out by [Builder.Integrate].
 func (b *Builder) Latent(name string) Expr {
 	b.latents = append(b.latents, name)
 	return b.node(ir.Node{Op: ir.Invalid, Ref: len(b.latents) - 1}, ir.Record)
@@ -16,17 +16,17 @@ func (b *Builder) Latent(name string) Expr {
 // Hidden reports whether an expression depends on a latent.
 func (b *Builder) Hidden(e Expr) bool { return b.hidden[e.node] }
 
-// Detach returns an expression with the value of e through which no derivatives pass.
+// Detach returns an expression with the same value as e, but without derivatives.
 func (b *Builder) Detach(e Expr) Expr {
 	return b.node(ir.Node{Op: ir.Detach, Args: []int{b.ofRecord(e).node}}, ir.Record)
 }
 
-// Replace returns e with number in place of latent.
+// Replace returns the expression e, with the latent replaced by number.
 func (b *Builder) Replace(e, latent, number Expr) Expr {
 	return b.replacing(e, []Expr{latent})([]Expr{number})
 }
 
-// replacing returns a function that substitutes values for the latents in the expression e.
+// replacing returns a function that replaces the latents in the expression e by given values.
 func (b *Builder) replacing(e Expr, latents []Expr) func(values []Expr) Expr {
 	path := b.path(e, latents)
 	return func(values []Expr) Expr {
@@ -51,10 +51,10 @@ func (b *Builder) replacing(e Expr, latents []Expr) func(values []Expr) Expr {
 	}
 }
 
-// path returns the nodes to compute again if the latents change: those of e that depend on a
-// latent, in increasing order, without the latents themselves.
+// path returns the nodes of e that have to be computed again if the latents change. These are the
+// nodes that depend on a latent, in increasing order and without the latents themselves.
 func (b *Builder) path(e Expr, latents []Expr) (path []int) {
-	on := make([]bool, len(b.program.Nodes)) // whether the node depends on one of the latents
+	on := make([]bool, len(b.program.Nodes)) // whether each node depends on one of the latents
 	for i, needed := range b.program.Needed(e.node) {
 		if !needed || !b.hidden[i] {
 			continue
@@ -70,8 +70,8 @@ func (b *Builder) path(e Expr, latents []Expr) (path []int) {
 	return path
 }
 
-// visible returns the program with the constant 0 in place of each node that depends on a latent.
-// It sets the builder's error if such a node is a result of the program.
+// visible returns the program, with the constant 0 in place of nodes that depend on a latent. If
+// such a node is one of the program's results, it sets the builder's error.
 func (b *Builder) visible() ir.Program {
 	p := b.program
 	if len(b.latents) == 0 {
@@ -94,12 +94,12 @@ func (b *Builder) DependsOn(e, latent Expr) bool {
 	return e == latent || len(b.path(e, []Expr{latent})) > 0
 }
 
-// Text returns an expression in words. A latent appears under its name.
+// Text returns an expression as readable text. A latent appears by its name.
 func (b *Builder) Text(e Expr) string {
 	return (&words{p: &b.program, latents: b.latents, texts: b.texts}).text(e.node)
 }
 
-// Describe sets the text with which [Model.Describe] describes e.
+// Describe sets the text that [Model.Describe] uses for e.
 func (b *Builder) Describe(e Expr, text string) {
 	if b.texts == nil {
 		b.texts = map[int]string{}

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A program is refused if its log density depends on a latent, or if an integral needs too many
+// A program is refused if its log density depends on a latent, or if an integral takes too many
 // operations.
 func TestLatentsThatCannotRun(t *testing.T) {
 	b := model.NewBuilder("latent")

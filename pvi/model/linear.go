@@ -20,14 +20,14 @@ import (
 type Linear struct {
 	names []string
 	prior []Normal
-	noise float64 // variance of the noise, s²
+	noise float64 // s², the variance of the noise
 }
 
 // Normal is the normal distribution N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
-// NewLinear returns the model with the given names and priors of coefficients and the sd of its
-// noise. All numbers must be finite, and sds positive.
+// NewLinear returns a model with the given coefficient names, priors and standard deviation of the
+// noise. All numbers must be finite, and all standard deviations positive.
 func NewLinear(names []string, prior []Normal, noiseSD float64) (*Linear, error) {
 	if len(names) == 0 || len(names) != len(prior) {
 		return nil, fmt.Errorf("linear model: %d coefficients with %d priors", len(names), len(prior))
@@ -46,10 +46,11 @@ func NewLinear(names []string, prior []Normal, noiseSD float64) (*Linear, error)
 // Dim returns d, the number of coefficients.
 func (m *Linear) Dim() int { return len(m.names) }
 
-// Names returns the coefficients' names. The slice is not a copy.
+// Names returns the names of the coefficients. The slice is not a copy.
 func (m *Linear) Names() []string { return m.names }
 
-// Prior returns the natural parameters of the prior in a family of the model's dimension.
+// Prior returns the natural parameters of the prior in the given family, whose dimension must be
+// that of the model.
 func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 	if family.Dim() != m.Dim() {
 		return nil, errors.New("linear model: the family has another dimension")
@@ -67,12 +68,12 @@ func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 	return nat, nil
 }
 
-// StatisticsSize returns the length of a record's sufficient statistics.
+// StatisticsSize returns the number of sufficient statistics of a record.
 func (m *Linear) StatisticsSize() int { return gaussian.Full(m.Dim()).Size() }
 
-// AddStatistics adds to dst the natural parameters of one record's likelihood, in the layout of
-// [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s². They are sufficient statistics of the
-// record.
+// AddStatistics adds the natural parameters of one record's likelihood to dst, in the layout of
+// [gaussian.Full]. They are x·y/s² and the lower triangle of x·xᵀ/s², which are sufficient
+// statistics of the record.
 func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	d := len(x)
 	for i, xi := range x {
@@ -85,8 +86,8 @@ func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	}
 }
 
-// StatisticsBound returns an upper bound on the L2 norm of a record's sufficient statistics, from
-// bounds on Σx², Σx⁴ and |y|. The lower triangle of x·xᵀ has the squared norm ((Σx²)² + Σx⁴)/2.
+// StatisticsBound returns an upper bound on the L2 norm of a record's sufficient statistics, given
+// bounds on Σx², Σx⁴ and |y|. The squared norm of the lower triangle of x·xᵀ is ((Σx²)² + Σx⁴)/2.
 func (m *Linear) StatisticsBound(squares, fourths, y float64) float64 {
 	return math.Sqrt(squares*y*y+(squares*squares+fourths)/2) / m.noise
 }

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// Up to a constant in θ, the log likelihood of a record is linear in its statistics.
+// The log likelihood of a record is a linear function of its statistics, up to a constant.
 func TestStatisticsAreTheLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")
@@ -59,7 +59,7 @@ func TestStatisticsAreTheLikelihood(t *testing.T) {
 		if math.Abs(got-want) > 1e-9*(1+math.Abs(want)+1/(sd*sd)) {
 			t.Fatalf("the likelihood ratio of two θ is %g from the statistics, %g from the density", got, want)
 		}
-		// StatisticsBound is exact if the bounds are the record's own values.
+		// StatisticsBound is exact if it is given the record's own values as bounds.
 		var squares, fourths, norm float64
 		for _, v := range x {
 			squares += v * v

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Listing writes the operations of the program to w, one per line: the node, its phase, its shape,
-// and the operation with its arguments. The priors and factors follow.
+// Listing writes the operations of the program to w, one per line: the number of the node, its
+// phase, its shape, and the operation with its arguments. After them come the priors and factors.
 func (m *Model) Listing(w io.Writer) error {
 	p := m.verified.Program()
 	var b strings.Builder

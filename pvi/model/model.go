@@ -10,15 +10,15 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Table is a shard in the form that a model reads ([Model.Load]), with all values within the public
-// bounds. It also holds the values that depend on one row but not on parameters.
+// Table is a shard in the form that a model reads ([Model.Load]). All its values are within the
+// public bounds. It also holds computed values that depend on a row but not on parameters.
 type Table = tape.Table
 
-// Shared evaluates the prior and all expressions that do not depend on records, such as constrained
-// parameters.
+// Shared evaluates the prior, and all expressions that are the same for all records, such as
+// constrained parameters.
 type Shared = tape.Shared
 
-// Path has the nodes and parameters on which a node of phase shared depends.
+// Path holds the nodes and parameters that a node of phase shared depends on.
 type Path = tape.Path
 
 // Model is a verified record program.
@@ -26,10 +26,10 @@ type Model struct {
 	verified  *ir.Verified
 	dim       int
 	densities map[int]int    // see [Model.Densities]
-	texts     map[int]string // texts from [Builder.Describe], by node
+	texts     map[int]string // texts set by [Builder.Describe], by node
 
-	// names and constrained compute the results of Names and ConstrainedNames on demand, because
-	// they take much memory and are rarely needed.
+	// names and constrained return the names for Names and ConstrainedNames. They compute them only
+	// when needed, because they are long lists that are rarely used.
 	names, constrained func() []string
 }
 
@@ -49,8 +49,8 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// Densities maps each node that computes the log density of data to its variate. These are the
-// density operations and the nodes passed to [Builder.MarkDensity].
+// Densities maps each node that computes a log density of data to its variate. Such nodes are
+// density operations, and nodes that were passed to [Builder.MarkDensity].
 func (m *Model) Densities() map[int]int {
 	all := maps.Clone(m.densities)
 	if all == nil {
@@ -64,7 +64,7 @@ func (m *Model) Densities() map[int]int {
 	return all
 }
 
-// eachName names every element of every parameter. total is the number of all elements.
+// eachName returns a name for each element of each parameter. total is the number of all elements.
 func (m *Model) eachName(total int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, total)
 	for _, q := range m.verified.Program().Parameters {
@@ -105,14 +105,14 @@ func freeName(q *ir.Parameter, e int) string {
 	return name
 }
 
-// Name returns the family's name.
+// Name returns the name of the model's family.
 func (m *Model) Name() string { return m.verified.Program().Name }
 
 // Verified returns the verified program. It must not be changed.
 func (m *Model) Verified() *ir.Verified { return m.verified }
 
-// Columns returns the columns that the model reads, in the order for [Model.Load]. The result must
-// not be changed.
+// Columns returns the columns that the model reads, in the order that [Model.Load] expects. The
+// result must not be changed.
 func (m *Model) Columns() []ir.Column { return m.verified.Program().Columns }
 
 // Digest returns the SHA-256 of the program's canonical form.
@@ -124,12 +124,12 @@ func (m *Model) Dim() int { return m.dim }
 // Names returns the names of the unconstrained coordinates. The slice is not a copy.
 func (m *Model) Names() []string { return m.names() }
 
-// ConstrainedNames returns the names of the parameters' elements on their own scale. The slice
-// is not a copy.
+// ConstrainedNames returns the names of all parameters' elements on their own scale. The slice is
+// not a copy.
 func (m *Model) ConstrainedNames() []string { return m.constrained() }
 
-// FreeName returns the name of unconstrained coordinate e, counted from 0, of a parameter of the
-// program.
+// FreeName returns the name of an unconstrained coordinate of a parameter. Coordinate e is counted
+// from 0.
 func (m *Model) FreeName(parameter, e int) string {
 	return freeName(&m.verified.Program().Parameters[parameter], e)
 }
@@ -144,26 +144,26 @@ func (m *Model) Depends() []bool {
 	return on
 }
 
-// Shared returns a new evaluator of everything that does not depend on records.
+// Shared returns a new evaluator for everything that does not depend on records.
 func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }
 
-// Load returns a Table of rows. columns[k] has the values of column k, row after row. Load returns
-// an error if a value is outside the public bounds of its column.
+// Load makes a Table from rows. columns[k] has the values of column k, row after row. Load returns
+// an error if a value lies outside its column's public bounds.
 func (m *Model) Load(rows int, columns [][]float64) (*Table, error) {
 	return tape.Load(m.verified, rows, columns)
 }
 
-// LogPrior returns the log prior density at theta in the unconstrained space, including the log
-// Jacobians. If grad is not nil, the gradient is added to it. Frequent callers should keep a
-// [Model.Shared] instead.
+// LogPrior returns the log density of the prior at theta in the unconstrained space, including the
+// log Jacobians. If grad is not nil, LogPrior adds the gradient to it. Callers who need the prior
+// often should keep a [Model.Shared] instead.
 func (m *Model) LogPrior(theta, grad []float64) float64 {
 	s := m.Shared()
 	s.Set(theta)
 	return s.LogPrior(grad)
 }
 
-// Constrain writes theta, on the parameters' own scale, to dst in the order of
-// [Model.ConstrainedNames].
+// Constrain converts theta to the parameters' own scale, and writes the result to dst in the order
+// of [Model.ConstrainedNames].
 func (m *Model) Constrain(dst, theta []float64) {
 	s := m.Shared()
 	s.Set(theta)
@@ -172,7 +172,7 @@ func (m *Model) Constrain(dst, theta []float64) {
 	}
 }
 
-// LogDensities writes the log density of every row of the table at theta to dst.
+// LogDensities writes the log density of each row of the table, at theta, to dst.
 func (m *Model) LogDensities(dst, theta []float64, t *Table) {
 	m.evaluate(m.verified.Program().Likelihood, dst, theta, t)
 }
@@ -183,9 +183,9 @@ func (m *Model) evaluate(node int, dst, theta []float64, t *Table) {
 	tape.NewRecords(s, t, ir.Block, node, false).All(dst, 0, m.verified.Shape(node).Size(), func(int) {})
 }
 
-// Outcomes describes the prediction: its kind, the index of the predicted column, and the number of
-// values for a row (1, or the number of classes). Without a prediction, column is −1 and values is
-// 0.
+// Outcomes describes the prediction. It returns its kind, the index of the predicted column, and
+// the number of predicted values per row, which is 1 or the number of classes. If the model has no
+// prediction, column is −1 and values is 0.
 func (m *Model) Outcomes() (kind ir.PredictionKind, column, values int) {
 	q := m.verified.Program().Prediction
 	if q.Kind == ir.NoPrediction {
@@ -194,7 +194,7 @@ func (m *Model) Outcomes() (kind ir.PredictionKind, column, values int) {
 	return q.Kind, q.Outcome, m.verified.Shape(q.Node).Size()
 }
 
-// Predict writes the prediction at theta for every row of the table to dst. It does not read the
+// Predict writes the prediction for each row of the table, at theta, to dst. It does not read the
 // outcomes. It panics if the model has no prediction.
 func (m *Model) Predict(dst, theta []float64, t *Table) {
 	q := m.verified.Program().Prediction

@@ -9,28 +9,28 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Predictors computes a number of each record from linear predictors. A linear predictor of a
-// record is a sum of coordinates of θ with weights that depend only on the row, plus a number that
-// depends only on the row. If θ is normal, the predictors of a record are jointly normal. Predictors
+// Predictors computes a number for each record from the record's linear predictors. A linear
+// predictor is a weighted sum of coordinates of θ, plus a constant; the weights and the constant
+// depend only on the row. If θ is normal, the predictors of a record are jointly normal. Predictors
 // is not safe for concurrent use.
 type Predictors struct {
 	model  *Model
 	target int
 	given  []int // the nodes whose elements are the predictors
-	size   int   // number of predictors of a record
+	size   int   // number of predictors per record
 	affine []bool
 	shared *Shared
 }
 
-// Predictors returns the linear predictors of a record on which its log density depends. It returns
-// nil if some other function of θ is needed.
+// Predictors returns the linear predictors that the log density of a record depends on. It returns
+// nil if the log density depends on θ in any other way.
 func (m *Model) Predictors() *Predictors {
 	return m.predictors(m.verified.Program().Likelihood)
 }
 
-// Predictors returns the linear predictors on which a number of the record depends. The argument is
-// the index of this number among the names of [Generator.RecordNames]. Predictors returns nil if
-// some other function of θ is needed, or if the quantity is not a number.
+// Predictors returns the linear predictors that a number of the record depends on. The argument is
+// the index of the number in [Generator.RecordNames]. Predictors returns nil if the number depends
+// on θ in any other way, or if the quantity is not a single number.
 func (g *Generator) Predictors(quantity int) *Predictors {
 	of := g.of.model
 	for _, one := range g.of.records {
@@ -68,8 +68,8 @@ func (m *Model) predictors(target int) *Predictors {
 	return p
 }
 
-// affine finds the nodes that are linear functions of θ, given a row. Nodes that do not depend on θ
-// are among them.
+// affine finds the nodes that, for a given row, are linear functions of θ. Nodes that do not depend
+// on θ count as linear.
 func affine(v *ir.Verified) []bool {
 	p := v.Program()
 	affine := make([]bool, len(p.Nodes))
@@ -92,22 +92,21 @@ func affine(v *ir.Verified) []bool {
 	return affine
 }
 
-// A restated writes a program in another form, in which all parameters are unconstrained and a
-// record reads only linear functions of them. All other functions of parameters are computed for
-// each record.
+// A restated rewrites a program such that all parameters are unconstrained and a record reads only
+// linear functions of them. All other functions of parameters are computed for each record.
 type restated struct {
 	v      *ir.Verified
 	b      *Builder
 	affine []bool
-	to     map[int]Expr // nodes of the new program by nodes of the old one; see [restated.node]
+	to     map[int]Expr // node of the new program for each node of the old one; see [restated.node]
 	own    map[int]Expr // see [restated.ofRecord]
 	params []Expr
 }
 
-// errNoForm is the error for a program that has no such form.
+// errNoForm says that a program cannot be rewritten in this form.
 var errNoForm = errors.New("the program needs other functions of its parameters")
 
-// program returns a program that generates the target for each record.
+// program returns the rewritten program, which generates the target for each record.
 func (r *restated) program(target int) (m *Model, err error) {
 	defer func() {
 		if e := recover(); e == errNoForm {
@@ -120,7 +119,7 @@ func (r *restated) program(target int) (m *Model, err error) {
 	r.affine, r.own = affine(r.v), map[int]Expr{}
 	needed := p.Needed(target)
 	for _, c := range p.Columns {
-		if !c.Integer { // only the sign of a real number can matter to the verifier
+		if !c.Integer { // for a real number, the verifier cares about nothing but the sign
 			c.Upper = math.Inf(1)
 			if !(c.Lower > 0) {
 				c.Lower = math.Inf(-1)
@@ -141,7 +140,7 @@ func (r *restated) program(target int) (m *Model, err error) {
 			r.to[i] = r.node(i)
 		}
 	}
-	number := r.b.ofRecord(r.b.Element(r.params[0], 0)) // a program must have a likelihood
+	number := r.b.ofRecord(r.b.Element(r.params[0], 0)) // a program must have a likelihood, so this is a placeholder
 	q, err := r.b.Generate(number, nil, []Quantity{{Name: "target", Value: r.to[target]}})
 	if err != nil {
 		return nil, err
@@ -149,7 +148,7 @@ func (r *restated) program(target int) (m *Model, err error) {
 	return q.model, nil
 }
 
-// node returns node i of the old program, which must not be shared.
+// node translates node i of the old program, which must not be shared.
 func (r *restated) node(i int) Expr {
 	n := r.v.Program().Nodes[i]
 	if r.v.Phase(i) != ir.Record {
@@ -183,7 +182,7 @@ func (r *restated) node(i int) Expr {
 	panic(errNoForm)
 }
 
-// same returns n with arguments of the new program.
+// same returns n with its arguments replaced by nodes of the new program.
 func (r *restated) same(n ir.Node, to map[int]Expr, phase ir.Phase) Expr {
 	args := make([]int, len(n.Args))
 	for k, a := range n.Args {
@@ -193,7 +192,7 @@ func (r *restated) same(n ir.Node, to map[int]Expr, phase ir.Phase) Expr {
 	return r.b.node(n, phase)
 }
 
-// table returns the shared or constant node i, which is linear, as a table of the new program.
+// table translates node i, which is linear and shared or constant, to a table of the new program.
 func (r *restated) table(i int) Expr {
 	if e, ok := r.to[i]; ok {
 		return e
@@ -209,7 +208,7 @@ func (r *restated) table(i int) Expr {
 	return r.to[i]
 }
 
-// ofRecord returns the shared or constant node i as a value of the record.
+// ofRecord translates node i, which is shared or constant, to a value of the record.
 func (r *restated) ofRecord(i int) Expr {
 	if e, ok := r.own[i]; ok {
 		return e
@@ -250,7 +249,7 @@ func (r *restated) computed(i int) Expr {
 	return r.b.Apply(ir.Stack, all...)
 }
 
-// bounded returns the constrained value that belongs to the unconstrained value free.
+// bounded returns the constrained value for the unconstrained value free.
 func (r *restated) bounded(c ir.Constraint, free Expr) Expr {
 	add := func(x float64, e Expr) Expr {
 		if x == 0 {
@@ -269,7 +268,7 @@ func (r *restated) bounded(c ir.Constraint, free Expr) Expr {
 	panic(errNoForm)
 }
 
-// gather returns element index of the shared vector i, which is not linear.
+// gather returns element index of node i, a shared vector that is not linear.
 func (r *restated) gather(i int, index Expr) Expr {
 	n := r.v.Program().Nodes[i]
 	if n.Op == ir.Param {
@@ -284,10 +283,10 @@ func (r *restated) gather(i int, index Expr) Expr {
 	return r.b.Apply(ir.Dot, r.b.Apply(ir.Equal, r.b.Numbers(numbers...), index), r.ofRecord(i))
 }
 
-// Len returns the number of predictors of a record.
+// Len returns the number of predictors per record.
 func (p *Predictors) Len() int { return p.size }
 
-// A PredictedTable holds rows with which [Predictors] computes.
+// A PredictedTable holds the rows that [Predictors] works on.
 type PredictedTable struct {
 	*Predictors
 	table   *Table
@@ -295,7 +294,7 @@ type PredictedTable struct {
 	rows    []int32
 }
 
-// Load prepares rows, as [Model.Load] does.
+// Load prepares rows in the same way as [Model.Load].
 func (p *Predictors) Load(rows int, columns [][]float64) (*PredictedTable, error) {
 	table, err := p.model.Load(rows, columns)
 	if err != nil {
@@ -304,8 +303,8 @@ func (p *Predictors) Load(rows int, columns [][]float64) (*PredictedTable, error
 	return &PredictedTable{p, table, tape.NewGiven(p.shared, table, ir.Block, p.target, p.given), make([]int32, ir.Block)}, nil
 }
 
-// Densities writes the target of one row to dst, for several values of its predictors. eta holds
-// all predictors of the first value, then those of the second one, and so on.
+// Densities writes the target of a row to dst, for several values of the row's predictors. eta
+// contains all predictors for the first of these, then all for the second, and so on.
 func (t *PredictedTable) Densities(dst []float64, row int, eta []float64) {
 	for i := range t.rows {
 		t.rows[i] = int32(row)
@@ -326,8 +325,8 @@ func (t *PredictedTable) Densities(dst []float64, row int, eta []float64) {
 	}
 }
 
-// EachTerm calls term for each term of predictor k of a row: a coordinate of θ and its weight. It
-// returns the number that is added to these terms.
+// EachTerm calls term for each term of predictor k of a row, with the coordinate of θ and its
+// weight. It returns the constant that is added to the terms.
 func (t *PredictedTable) EachTerm(row, k int, term func(coordinate int, weight float64)) float64 {
 	for _, i := range t.given {
 		if size := t.model.verified.Shape(i).Size(); k >= size {
@@ -349,7 +348,7 @@ type formOfRow struct {
 	constant float64
 }
 
-// number returns element e of node i, which does not depend on θ.
+// number returns element e of node i, which must not depend on θ.
 func (f *formOfRow) number(i, e int) float64 {
 	size := f.model.verified.Shape(i).Size()
 	if size == 1 {
@@ -400,7 +399,7 @@ func (f *formOfRow) add(i, e int, weight float64) {
 		f.add(n.Args[0], e, weight/f.number(n.Args[1], e))
 	case n.Op == ir.Neg:
 		f.add(n.Args[0], e, -weight)
-	default: // the operation is Global, Add or Sub
+	default: // the operation must be Global, Add or Sub
 		f.add(n.Args[0], e, weight)
 		if n.Op == ir.Add {
 			f.add(n.Args[1], e, weight)
@@ -411,7 +410,7 @@ func (f *formOfRow) add(i, e int, weight float64) {
 }
 
 // product adds weight times the product of element j of node a and element k of node b. One of the
-// nodes does not depend on θ.
+// two nodes must not depend on θ.
 func (f *formOfRow) product(a, j, b, k int, weight float64) {
 	if phase := f.model.verified.Phase(a); phase == ir.Fixed || phase == ir.Data {
 		f.add(b, k, weight*f.number(a, j))

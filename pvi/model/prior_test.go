@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// priorModel returns a model with one parameter, which has this prior.
+// priorModel returns a model whose only parameter has the given prior.
 func priorModel(t *testing.T, q ir.Parameter, d ir.Density, args ...float64) *model.Model {
 	t.Helper()
 	b := model.NewBuilder("prior")
@@ -37,8 +37,8 @@ var (
 
 func scalar(c ir.Constraint) ir.Parameter { return ir.Parameter{Rows: 1, Cols: 1, Constraint: c} }
 
-// The prior density with its Jacobian integrates, over the unconstrained space, to the prior
-// probability of the allowed values.
+// Together with its Jacobian, the prior density integrates over the unconstrained space to the
+// prior probability of the allowed values.
 func TestPriorsIntegrate(t *testing.T) {
 	for _, c := range []struct {
 		constraint ir.Constraint
@@ -78,8 +78,9 @@ func TestPriorsIntegrate(t *testing.T) {
 	}
 }
 
-// The integral of a vector prior is the probability of the allowed values: 1 for a Dirichlet
-// density on a simplex, and 1/K! for K independent normal elements in increasing order.
+// A vector prior integrates to the probability of the allowed values. This is 1 for a Dirichlet
+// density on a simplex, and 1/K! for K independent normal elements that must be in increasing
+// order.
 func TestVectorPriorsIntegrate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -131,8 +132,9 @@ func TestJacobians(t *testing.T) {
 	checkJacobian(t, "simplex", m, 5, rng, func([]float64) float64 { return lgamma(5) })
 }
 
-// checkJacobian compares two log Jacobians of a constraint: the log prior minus the log density at
-// x, and the log determinant of the numerical derivative ∂x/∂u.
+// checkJacobian computes the log Jacobian of a constraint in two ways and compares them. One is the
+// log prior minus the log density at x, the other the log determinant of the numerical derivative
+// ∂x/∂u.
 func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *rand.Rand, density func(x []float64) float64) {
 	t.Helper()
 	d := m.Dim()
@@ -163,8 +165,8 @@ func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *ran
 	}
 }
 
-// If arguments of a prior are parameters, the gradient of the log joint density agrees with finite
-// differences.
+// If the arguments of a prior are parameters, the gradient of the log joint density still agrees
+// with finite differences.
 func TestHierarchicalPriorGradients(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	for d, n := range map[ir.Density]int{

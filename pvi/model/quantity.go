@@ -9,23 +9,23 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// A Quantity is a number, or a container of numbers, that a program generates from parameters. A
-// quantity of records also depends on one row.
+// A Quantity is a number, or a container of numbers, that a program computes from parameters after
+// the fit. A quantity of records depends on one row as well.
 type Quantity struct {
 	Name  string
 	Dims  []int // sizes of the container; empty for a number
-	Value Expr  // elements of the container by rows, the last index fastest
+	Value Expr  // elements of the container in row-major order
 }
 
-// Quantities holds the quantities that a program generates, from parameters alone (shared) or also
-// from a row (records).
+// Quantities holds all quantities that a program computes after the fit. Those in shared depend on
+// parameters alone, those in records also on a row.
 type Quantities struct {
 	shared, records []Quantity
-	model           *Model // the program with the nodes of the quantities
+	model           *Model // the program, including the nodes of the quantities
 }
 
-// Draw returns a random number with the given law, or a container of them if an argument is one. If
-// record is true, every record has its own.
+// Draw returns a random number with the given law, or a container of random numbers if an argument
+// is a container. If record is true, each record has its own.
 func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	n := ir.Node{Op: ir.Draw, Cols: int(law), Ref: len(b.program.Nodes)}
 	phase := ir.Shared
@@ -44,7 +44,7 @@ func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	return b.node(n, phase)
 }
 
-// ofRecord makes e readable for a record: it applies Global if e depends on parameters only.
+// ofRecord lets a record read e: it applies Global if e depends only on parameters.
 func (b *Builder) ofRecord(e Expr) Expr {
 	if b.phases[e.node] != ir.Shared {
 		return e
@@ -52,9 +52,9 @@ func (b *Builder) ofRecord(e Expr) Expr {
 	return b.node(ir.Node{Op: ir.Global, Args: []int{e.node}}, ir.Record)
 }
 
-// Generate verifies the program with all expressions that were added after [Builder.Build], and
-// returns the quantities. Those in shared depend on parameters alone, those in records also on a
-// row.
+// Generate verifies the program together with the expressions that were added after
+// [Builder.Build], and returns the quantities. Those in shared must depend on parameters alone,
+// while those in records may also depend on a row.
 func (b *Builder) Generate(likelihood Expr, shared, records []Quantity) (*Quantities, error) {
 	q := &Quantities{shared: shared, records: records}
 	for k := range records {
@@ -93,17 +93,17 @@ func names(all []Quantity) (names []string) {
 	return names
 }
 
-// A Generator computes quantities at points of the parameter space. It is not safe for concurrent
-// use. A nil Generator has no quantities.
+// A Generator computes quantities at given points of the parameter space. It is not safe for
+// concurrent use. A nil Generator has no quantities.
 type Generator struct {
 	of     *Quantities
 	shared *Shared
 	digest [32]byte
-	draw   int // number of the current point
+	draw   int // number of the current point, which determines random numbers
 }
 
-// Generator returns a generator of these quantities. The study's digest determines its random
-// numbers, so every machine draws the same.
+// Generator returns a generator for these quantities. Its random numbers depend on the study's
+// digest, so that they are the same on every machine.
 func (q *Quantities) Generator(digest [32]byte) *Generator {
 	if q == nil {
 		return nil
@@ -111,7 +111,7 @@ func (q *Quantities) Generator(digest [32]byte) *Generator {
 	return &Generator{of: q, shared: q.model.Shared(), digest: digest}
 }
 
-// Names returns the names of the quantities' elements that depend on parameters alone.
+// Names returns the names of all elements of the quantities that depend on parameters alone.
 func (g *Generator) Names() []string {
 	if g == nil {
 		return nil
@@ -119,7 +119,7 @@ func (g *Generator) Names() []string {
 	return names(g.of.shared)
 }
 
-// Random reports, for each of [Generator.Names], whether the element depends on a random number.
+// Random reports for each of [Generator.Names] whether that element depends on a random number.
 func (g *Generator) Random() []bool {
 	if g == nil {
 		return nil
@@ -127,7 +127,7 @@ func (g *Generator) Random() []bool {
 	return g.depend(g.of.shared, func(n *ir.Node) bool { return n.Op == ir.Draw })
 }
 
-// depend reports, for each element of the quantities, whether it depends on a node for which is
+// depend reports for each element of the quantities whether it depends on a node for which is
 // returns true.
 func (g *Generator) depend(all []Quantity, is func(n *ir.Node) bool) (depend []bool) {
 	v := g.of.model.verified
@@ -140,8 +140,8 @@ func (g *Generator) depend(all []Quantity, is func(n *ir.Node) bool) (depend []b
 	return depend
 }
 
-// Shared writes the quantities that depend on parameters alone to dst, at the unconstrained point
-// theta. The number draw of the point determines the random numbers.
+// Shared computes the quantities that depend on parameters alone, at the unconstrained point theta,
+// and writes them to dst. The random numbers depend on draw, the number of the point.
 func (g *Generator) Shared(dst, theta []float64, draw int) {
 	if g == nil {
 		return
@@ -156,7 +156,7 @@ func (g *Generator) Shared(dst, theta []float64, draw int) {
 	}
 }
 
-// RecordNames returns the names of the elements of a record's quantities.
+// RecordNames returns the names of all elements of a record's quantities.
 func (g *Generator) RecordNames() []string {
 	if g == nil {
 		return nil
@@ -164,13 +164,13 @@ func (g *Generator) RecordNames() []string {
 	return names(g.of.records)
 }
 
-// Reads reports, for each element of a record's quantities, whether it depends on a column k with
-// columns[k] true.
+// Reads reports for each element of a record's quantities whether it depends on one of the columns
+// k for which columns[k] is true.
 func (g *Generator) Reads(columns []bool) []bool {
 	return g.depend(g.of.records, func(n *ir.Node) bool { return n.Op == ir.Col && columns[n.Ref] })
 }
 
-// Load prepares rows for [Generator.Records], as [Model.Load] does.
+// Load prepares rows for [Generator.Records] in the same way as [Model.Load].
 func (g *Generator) Load(rows int, columns [][]float64) (*RecordGenerator, error) {
 	table, err := g.of.model.Load(rows, columns)
 	if err != nil {
@@ -191,9 +191,9 @@ type RecordGenerator struct {
 	size int             // number of elements of all quantities
 }
 
-// Records writes the quantities of every row at the θ of the last call to [Generator.Shared] to
-// dst, row by row. first is the number of the first row among all rows, a multiple of [ir.Block].
-// It determines the random numbers.
+// Records computes the quantities of all rows at the θ that was last passed to [Generator.Shared],
+// and writes them to dst, row by row. first is the number of the first row among all rows, and must
+// be a multiple of [ir.Block]. The random numbers depend on it.
 func (r *RecordGenerator) Records(dst []float64, first int) {
 	at := 0
 	for k, one := range r.of.records {

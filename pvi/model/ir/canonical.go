@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// Version is the version of the canonical form.
+// Version is the version number of the canonical form.
 const Version = 1
 
-// Bytes returns the canonical form of the program. Two programs have the same bytes if and only if
-// they are equal. Integers and floats have 8 bytes, big-endian. Strings and lists begin with their
+// Bytes returns the canonical form of the program. Two programs are equal if and only if their
+// bytes are. Integers and floats take 8 bytes, big-endian. Strings and lists are preceded by their
 // length.
 func (p *Program) Bytes() []byte {
 	w := writer("fedpvi record program")
@@ -47,7 +47,7 @@ func (p *Program) Bytes() []byte {
 		w.ints(p.Factors...)
 	}
 	if len(p.Generated) > 0 {
-		w.ints(-1) // −1 separates the generated nodes from the factors
+		w.ints(-1) // −1 separates the generated quantities from the factors
 		w.ints(p.Generated...)
 	}
 	return w

@@ -1,11 +1,11 @@
 package ir
 
-// Density identifies a family of densities, such as Normal. For discrete variates it is a
-// probability.
+// Density identifies a family of densities, such as Normal. If the variate is discrete, the density
+// is a probability.
 type Density uint8
 
-// The first argument of a density is its variate, and the comments list the others. The numbers are
-// part of the canonical form.
+// The first argument of a density is the variate. The comments list the other arguments. The
+// constants' values are part of the canonical form.
 const (
 	NoDensity Density = iota
 
@@ -16,14 +16,14 @@ const (
 	InvGamma        // arguments: shape, scale
 	Exponential     // argument: rate
 	Beta            // arguments: shape parameters a and b
-	Dirichlet       // argument: concentrations; the variate is a simplex
+	Dirichlet       // argument: concentrations; the variate lies on the simplex
 	BernoulliLogit  // argument: log odds of outcome 1
 	BernoulliProbit // argument: probit of the probability of outcome 1
 	PoissonLog      // argument: log mean
 	NegBinomialLog  // arguments: log mean, φ; with mean μ the variance is μ + μ²/φ
-	Categorical     // argument: vector of log odds; the variate is a class, counted from 0
+	Categorical     // argument: vector of log odds; the variate is the index of a class, from 0
 
-	Uniform           // no arguments; the parameter must have both bounds
+	Uniform           // no arguments; the parameter must have a lower and an upper bound
 	LogNormal         // arguments: mean and sd of the logarithm
 	Logistic          // arguments: location, scale
 	DoubleExponential // arguments: location, scale
@@ -32,10 +32,10 @@ const (
 	densities
 )
 
-// Support is the set of values at which a density is positive.
+// Support is the set of values where a density is positive.
 type Support uint8
 
-// These are the supports.
+// The possible supports are these.
 const (
 	OnReals Support = iota
 	OnPositive
@@ -44,16 +44,18 @@ const (
 	OnBinary
 	OnCounts
 	OnClasses
-	OnInterval // the numbers between the bounds of the parameter
+	OnInterval // the interval between the parameter's bounds
 )
 
 // DensityInfo describes a density.
 type DensityInfo struct {
 	Name    string
 	Support Support
-	// Positive reports which of the further arguments must be positive.
+	// Positive has an element for each argument after the variate, which is true if the argument must
+	// be positive.
 	Positive []bool
-	// Record is true for outcomes of records, Prior for priors of parameters.
+	// Record is true if the density can be used for outcomes of records, and Prior if it can be used
+	// for priors of parameters.
 	Record, Prior bool
 }
 
@@ -79,7 +81,7 @@ var densityTable = [densities]DensityInfo{
 	Weibull:           {"weibull", OnPositive, []bool{true, true}, false, true},
 }
 
-// Info describes the density d. It returns false if d is not one of the above.
+// Info describes the density d. It returns false if d is not one of the densities above.
 func (d Density) Info() (DensityInfo, bool) {
 	if d == NoDensity || d >= densities {
 		return DensityInfo{}, false

@@ -86,8 +86,8 @@ func (r *reader) program() Program {
 	return p
 }
 
-// Verify never panics, and allocates memory in proportion to its input. The nodes of an accepted
-// program are within the size limits.
+// Verify never panics, and uses memory in proportion to its input. If it accepts a program, the
+// program's nodes are within the size limits.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a small program that is none"))

@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// Interval contains all values of a node: the numbers from Low to High or, if Whole is true, the
-// whole numbers among them.
+// Interval holds the possible values of a node: the numbers from Low to High or, if Whole is true,
+// only the whole numbers among them.
 type Interval struct {
 	Low, High float64
 	Whole     bool
 }
 
-// maxWhole is the largest absolute value of sums and products that count as whole. Below it,
-// floating-point arithmetic with whole numbers is exact.
+// maxWhole is the largest absolute value up to which sums and products count as whole. Up to this
+// value, floating-point arithmetic with whole numbers is exact.
 const maxWhole = 1 << 53
 
 var anything = Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
-// Of returns an interval that contains every result of o for arguments in the given intervals. For
-// unknown operations it is unbounded.
+// Of returns an interval that contains the results of o for all arguments in the given intervals.
+// If the operation is unknown, the interval is unbounded.
 func (o Op) Of(args ...Interval) Interval {
 	switch o {
 	case Less, Equal:
@@ -52,7 +52,7 @@ func (o Op) ofTwo(a, b Interval) Interval {
 		r.Low, r.High = max(a.Low, b.Low), max(a.High, b.High)
 	case Min:
 		r.Low, r.High = min(a.Low, b.Low), min(a.High, b.High)
-	default: // the operation is Mul
+	default: // the operation must be Mul
 		ends := [4]float64{a.Low * b.Low, a.Low * b.High, a.High * b.Low, a.High * b.High}
 		r.Low, r.High = min(ends[0], ends[1], ends[2], ends[3]), max(ends[0], ends[1], ends[2], ends[3])
 	}
@@ -80,8 +80,8 @@ func IntervalOf(values []float64) Interval {
 	return r
 }
 
-// interval returns an interval that contains all values of a node. It is unbounded for nodes that
-// depend on parameters.
+// interval returns an interval that contains all possible values of a node. It is unbounded if the
+// node depends on parameters.
 func (v *Verified) interval(n *Node, phase Phase) Interval {
 	if phase != Fixed && phase != Data {
 		return anything
@@ -102,7 +102,7 @@ func (v *Verified) interval(n *Node, phase Phase) Interval {
 	return n.Op.Of(args...)
 }
 
-// choice returns the shape of a Select, and whether all its values are known to be positive.
+// choice returns the shape of a Select, and whether its values are known to be positive.
 func (v *Verified) choice(n *Node) (Shape, bool, error) {
 	mask, a, b := n.Args[0], n.Args[1], n.Args[2]
 	size, err := broadcast(v.shapes[a], v.shapes[b])

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The interval of a result contains every value of the operation for arguments from random
-// intervals. Whole intervals contain only whole results.
+// For arguments from random intervals, each result of an operation lies in the interval computed
+// for it. If that interval is whole, so is the result.
 func TestIntervalsContainTheirValues(t *testing.T) {
 	plain := map[Op]func(x ...float64) float64{
 		Neg: func(x ...float64) float64 { return -x[0] }, Abs: func(x ...float64) float64 { return math.Abs(x[0]) },
@@ -50,8 +50,8 @@ func TestIntervalsContainTheirValues(t *testing.T) {
 	}
 }
 
-// A column of levels counted from 1 is a valid index after 1 is subtracted. Other computed indices
-// are refused, and values outside the declared range.
+// Subtracting 1 from a column of levels 1, 2, ... gives a valid index. Other computed indices are
+// refused, and so are indices that may lie outside the table.
 func TestVerifyComputedIndices(t *testing.T) {
 	gather := func(low, high float64, shift Op) func(p *Program) {
 		return func(p *Program) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Law is a distribution of random numbers.
+// A Law is a distribution that random numbers are drawn from.
 type Law uint8
 
 // The comments list the arguments of each law.
@@ -20,7 +20,7 @@ const (
 
 var lawArguments = [laws]int{NormalLaw: 2, GammaLaw: 2, PoissonLaw: 1, BinomialLaw: 2}
 
-// draw checks a node that draws random numbers, and returns its phase and shape.
+// draw checks a node that draws a random number, and returns the node's phase and shape.
 func (v *Verified) draw(n *Node) (typed, error) {
 	if n.Cols <= 0 || n.Cols >= int(laws) || len(n.Args) != lawArguments[n.Cols] {
 		return typed{}, fmt.Errorf("there is no such law with %d arguments", len(n.Args))
@@ -47,9 +47,9 @@ func (v *Verified) draw(n *Node) (typed, error) {
 	return t, nil
 }
 
-// generates reports whether only generated quantities may depend on a node. Such a node draws a
-// random number, compares values that depend on parameters, or depends on such a node. The log
-// density could not be differentiated through it.
+// generates reports whether a node may be used only for generated quantities. This is so if the
+// node draws a random number, compares values that depend on parameters, or depends on such a node.
+// The log density could not be differentiated through it.
 func (v *Verified) generates(n *Node) bool {
 	compared := n.Args
 	switch n.Op {
@@ -66,7 +66,7 @@ func (v *Verified) generates(n *Node) bool {
 }
 
 // checkGenerated returns an error if the log density, the prior or the prediction depends on a node
-// that only generated quantities may use.
+// that may be used only for generated quantities.
 func (v *Verified) checkGenerated() error {
 	if slices.ContainsFunc(v.program.Results(), func(i int) bool { return v.generated[i] }) {
 		return fmt.Errorf("the log density or the prediction depends on a random number, or on a comparison with parameters")

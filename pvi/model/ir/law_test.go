@@ -2,10 +2,10 @@ package ir
 
 import "testing"
 
-// Verify accepts draws and comparisons with parameters only where generated quantities alone depend
-// on them.
+// Verify accepts draws, and comparisons of values that depend on parameters, only if nothing but
+// generated quantities depends on them.
 func TestVerifyGenerated(t *testing.T) {
-	const of = 15 // the number of nodes of the program good
+	const of = 15 // number of nodes in the program good
 	shared := Node{Op: Draw, Cols: int(NormalLaw), Args: []int{12, 5}}
 	record := Node{Op: Draw, Cols: int(PoissonLaw), Rows: 1, Args: []int{6}}
 	compared := Node{Op: Less, Args: []int{5, 12}}

@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// Names are the names of the elements of a column or parameter. They are immutable. There may be a
-// million, so parameters with similar names share a list of strings, and each has its own prefix
-// front.
+// Names holds the names of a column's or parameter's elements. Names are immutable. Because there
+// may be a million of them, parameters whose names differ only in a prefix share one list of
+// strings, and keep the prefix in front.
 type Names struct {
 	front string
-	list  *list // names without the prefix; nil if there are no names
+	list  *list // the names without their prefix; nil if there are none
 }
 
-// A list is the concatenation of its strings, with their ends.
+// A list stores strings one after the other in one text, together with the positions where they
+// end.
 type list struct {
 	text string
 	ends []int
@@ -37,11 +38,11 @@ func CollectNames(names iter.Seq[string]) Names {
 	if ends == nil {
 		return Names{}
 	}
-	// drops unused capacity
+	// copied to free unused capacity
 	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}}
 }
 
-// After returns the names of n with front before each. It shares the list with n.
+// After returns the names of n, each preceded by front. The result shares its list with n.
 func (n Names) After(front string) Names { return Names{front + n.front, n.list} }
 
 // Len returns the number of names.
@@ -52,7 +53,7 @@ func (n Names) Len() int {
 	return len(n.list.ends)
 }
 
-// At returns name i, counted from 0. It panics if i is out of range.
+// At returns name number i, from 0. It panics if i is out of range.
 func (n Names) At(i int) string { return n.front + n.list.at(i) }
 
 // All returns the names in order.
@@ -74,13 +75,14 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check returns an error if a name is empty, invalid or repeated. Lists in differ are known to have
-// no repetition, and one prefix for all strings adds none. owner describes the column or parameter.
+// check returns an error if a name is empty, invalid or repeated. differ holds lists that are known
+// to have no repetitions. A common prefix cannot create one. owner describes the column or
+// parameter in the error.
 func (n Names) check(owner string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
 	}
-	var seen *index // nil if there is known to be no repetition
+	var seen *index // nil if the list is known to have no repetitions
 	if !differ[n.list] {
 		seen = newIndex(n.list)
 	}
@@ -96,15 +98,15 @@ func (n Names) check(owner string, differ map[*list]bool) error {
 	return nil
 }
 
-// An index finds a string in a list. Unlike a map, it does not copy the strings.
+// An index finds a string in a list. Unlike a map, it does not store a copy of the strings.
 type index struct {
 	list *list
 	seed maphash.Seed
-	slot []int32 // hash table of positions in the list, from 1; 0 is empty
+	slot []int32 // hash table with positions in the list, counted from 1; 0 marks an empty slot
 }
 
 func newIndex(l *list) *index {
-	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // at least half of the slots stay empty
+	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // so that at least half of the slots stay empty
 }
 
 func (x *index) add(i int) bool {

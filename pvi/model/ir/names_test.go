@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Names with a prefix equal a plain list of the full names, and check returns the error of naive,
-// which keeps them in a map.
+// Names with a prefix must behave like a plain list of the full names. check must return the same
+// error as naive, which stores the names in a map.
 func TestNamesAreTheirList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[bool]int{}
@@ -53,7 +53,7 @@ func naive(names []string) error {
 	return nil
 }
 
-// check finds a name that is repeated once among very many names.
+// check finds the one name that occurs twice among very many.
 func TestANameTwiceAmongMany(t *testing.T) {
 	numbers := func(yield func(string) bool) {
 		for i := range MaxEntries - 1 {

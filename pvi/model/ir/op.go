@@ -1,27 +1,27 @@
 package ir
 
-// Op is an operation, elementwise unless its comment says otherwise. A scalar is combined with each
-// element of a vector.
+// Op is an operation. Operations are elementwise unless their comments say otherwise. A scalar is
+// combined with each element of a vector.
 type Op uint8
 
-// The numbers are part of the canonical form, so new operations must be added at the end.
+// The constants' values are part of the canonical form, so new operations must be added at the end.
 const (
 	Invalid Op = iota
 
 	// Leaves have no arguments.
-	Const // the constant with the elements Values
+	Const // constant with the elements in Values
 	Col   // value of column number Ref in the row
 	Param // value of parameter number Ref, on the parameter's own scale
 
-	// Only these operations read parameters for a record. t is an argument that depends on
-	// parameters or constants only, and i an integer value of the row.
-	Global    // t itself, for every record
+	// Only these operations let a record read parameters. The argument t must depend on parameters or
+	// constants only, and i must be an integer in the row.
+	Global    // t itself, for each record
 	Gather    // element i of a vector t
 	GatherRow // row i of a matrix t
-	Linear    // dot product of a vector x of the row and a vector t
-	MatVec    // product of a matrix t and a vector x of the row or the record
+	Linear    // dot product of t and a vector x in the row
+	MatVec    // product of a matrix t and a vector x, which is in the row or computed for the record
 
-	// Operations with one argument.
+	// These operations have one argument.
 	Neg
 	Exp
 	Log
@@ -37,7 +37,7 @@ const (
 	Phi
 	Abs
 
-	// Operations with two arguments.
+	// These operations have two arguments.
 	Add
 	Sub
 	Mul
@@ -45,46 +45,46 @@ const (
 	Max
 	Min
 
-	// Operations that combine all elements of one argument.
+	// These operations combine all elements of their argument.
 	Sum
 	LogSumExp
 	Softmax    // the result is a vector
 	LogSoftmax // the result is a vector
 
-	// Operations that select or combine elements.
+	// These operations select or combine elements.
 	Dot     // dot product of two vectors
 	Element // element number Ref of a vector
-	Slice   // Rows×Cols elements, starting at element Ref
-	Stack   // vector of the scalar arguments
+	Slice   // Rows×Cols elements, beginning with element number Ref
+	Stack   // vector made of the scalar arguments
 
-	// DensityOp is the log of the density with number Ref. Args[0] is the variate, which must be
-	// data, and the other elements are the further arguments.
+	// DensityOp is the log of the density with number Ref. Args[0] is the variate, which must be data,
+	// and the rest of Args are the density's other arguments.
 	DensityOp
 
-	// These were added for programs in the Stan language. The result of Less and Equal is 0 or 1.
-	// If a comparison or condition depends on parameters, only generated quantities may depend on
-	// the result.
-	Lgamma // logarithm of the gamma function; it takes one argument
+	// These operations were added for programs in the Stan language. Less and Equal return 0 or 1. If
+	// a comparison or a condition depends on parameters, its result may be used only for generated
+	// quantities.
+	Lgamma // logarithm of the gamma function, which has one argument
 	Less
 	Equal
-	Select // element of Args[1] where Args[0] is not 0, otherwise element of Args[2]
+	Select // element of Args[1] where Args[0] is not 0, and of Args[2] elsewhere
 	Sin
 	Cos
 	LogPhi // log of the standard normal distribution function
 
-	// Draw is a random number with the [Law] number Cols. Every record has its own if Rows is 1;
-	// otherwise all share one. Ref differs between the draws of a program. Only generated
-	// quantities may depend on a draw.
+	// Draw is a random number with the [Law] number Cols. If Rows is 1, each record has its own, and
+	// otherwise all share one. Ref tells the draws of a program apart. A draw may be used only for
+	// generated quantities.
 	Draw
 
-	// Detach is its argument as a constant of the record, through which no derivatives pass. The
-	// argument must not be shared; see [Global].
+	// Detach returns its argument, but no derivatives pass through it. For a record, the result is a
+	// constant. The argument must not be shared; see [Global].
 	Detach
 
 	ops
 )
 
-// form is a class of operations with the same kind of shapes.
+// A form is a class of operations that treat shapes in the same way.
 type form uint8
 
 const (
@@ -92,8 +92,8 @@ const (
 	bridge
 	mapOne
 	mapTwo
-	choose // operation that selects one of two arguments
-	reduce // operation that reduces one vector to a scalar
+	choose // selects one of two arguments
+	reduce // reduces a vector to a scalar
 	rescale
 	shape
 	density
@@ -104,7 +104,7 @@ const (
 type opInfo struct {
 	name string
 	form form
-	args int // −1 for any number above 0
+	args int // number of arguments; −1 for any number from 1
 }
 
 var opTable = [ops]opInfo{
@@ -126,7 +126,7 @@ var opTable = [ops]opInfo{
 	Draw: {"draw", random, -1}, Detach: {"detach", detached, 1},
 }
 
-// String returns the name of the operation.
+// String returns the operation's name.
 func (o Op) String() string {
 	if o == Invalid || o >= ops {
 		return "invalid"
@@ -134,7 +134,7 @@ func (o Op) String() string {
 	return opTable[o].name
 }
 
-// Elementwise reports whether the operation works element by element.
+// Elementwise reports whether the operation is applied element by element.
 func (o Op) Elementwise() bool {
 	return o < ops && (opTable[o].form == mapOne || opTable[o].form == mapTwo)
 }

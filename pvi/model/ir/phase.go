@@ -1,17 +1,17 @@
 package ir
 
-// A Phase states on which inputs a node may depend: a row, parameters, both or neither. It
-// determines when the node is computed.
+// A Phase says whether a node depends on a row, on parameters, on both or on neither. It determines
+// when the node is computed.
 type Phase uint8
 
-// The phase of a node is the join of those of its arguments, see [Join]. Shared has no join with
-// Data or Record: a node that depends on a row can read parameters only through [Global], [Gather],
-// [GatherRow], [Linear] and [MatVec].
+// The phase of a node is computed from the phases of its arguments, see [Join]. Shared cannot be
+// joined with Data or Record: a node that depends on a row can read parameters only through
+// [Global], [Gather], [GatherRow], [Linear] and [MatVec].
 const (
-	Fixed  Phase = iota // constants only; computed once for a study
-	Data                // one row; computed once for a shard
-	Shared              // parameters; computed once in a step
-	Record              // one row and parameters; computed for each record in each step
+	Fixed  Phase = iota // depends on constants only; computed once per study
+	Data                // depends on a row; computed once per shard
+	Shared              // depends on parameters; computed once per step
+	Record              // depends on a row and on parameters; computed for each record in each step
 )
 
 // String returns the name of the phase.
@@ -19,8 +19,8 @@ func (p Phase) String() string {
 	return [...]string{"a constant", "row data", "shared", "a record's"}[p]
 }
 
-// Join returns the phase of a node with arguments of phases a and b, or false if no node may have
-// them.
+// Join returns the phase of a node whose arguments have phases a and b. It returns false if no node
+// may have such arguments.
 func Join(a, b Phase) (Phase, bool) {
 	switch {
 	case a == b || b == Fixed:

@@ -2,27 +2,28 @@ package ir
 
 import "slices"
 
-// Program is a model as data, without code. It can be printed, hashed, sent and verified.
+// Program is a model that is stored as data and contains no code. It can be printed, hashed, sent
+// and verified.
 type Program struct {
 	Name       string
 	Columns    []Column
 	Parameters []Parameter
 	Nodes      []Node
-	// Likelihood is the node of the log density of one record.
+	// Likelihood is the index of the node that computes the log density of a record.
 	Likelihood int
-	// Priors has a proper density for every parameter.
+	// Priors has a proper density for each parameter.
 	Priors []Prior
-	// Factors are nodes that are added to the log of the joint prior density. Each is a number that
-	// depends only on parameters. With factors, the prior need not integrate to 1.
+	// Factors are nodes whose values are added to the log density of the joint prior. Each must be a
+	// number that depends only on parameters. With factors, the prior need not integrate to 1.
 	Factors []int
-	// Prediction predicts the outcome of a row.
+	// Prediction says how the outcome of a row is predicted.
 	Prediction Prediction
-	// Generated are the nodes of quantities that are computed from parameters after estimation.
-	// Only these may depend on a [Draw] or on a comparison of values that depend on parameters.
+	// Generated lists the nodes of quantities that are computed from parameters after the fit. Only
+	// these may depend on a [Draw], or on a comparison of values that depend on parameters.
 	Generated []int
 }
 
-// Needed reports, for each node, whether a target is or depends on it.
+// Needed reports for each node whether one of the targets is that node or depends on it.
 func (p *Program) Needed(targets ...int) []bool {
 	needed := make([]bool, len(p.Nodes))
 	for _, i := range targets {
@@ -36,8 +37,8 @@ func (p *Program) Needed(targets ...int) []bool {
 	return needed
 }
 
-// Dependents reports, for each node, whether is returns true for it or for a node on which it
-// depends.
+// Dependents reports for each node whether is returns true for the node itself or for a node that
+// it depends on.
 func (p *Program) Dependents(is func(n *Node) bool) []bool {
 	dependents := make([]bool, len(p.Nodes))
 	for i := range p.Nodes {
@@ -47,7 +48,7 @@ func (p *Program) Dependents(is func(n *Node) bool) []bool {
 	return dependents
 }
 
-// Results returns the nodes of the log density, of the prior and of the prediction.
+// Results returns the nodes that compute the log density, the prior and the prediction.
 func (p *Program) Results() []int {
 	results := append([]int{p.Likelihood}, p.Factors...)
 	for _, q := range p.Priors {
@@ -59,19 +60,20 @@ func (p *Program) Results() []int {
 	return results
 }
 
-// Column is a column that a program reads, with one number in each row or one for each of Entries.
+// Column is a column that a program reads. Each row has one number in it or, if Entries is not
+// empty, one number for each entry.
 type Column struct {
 	Name string
-	// Entries has the names of the numbers. It is empty if there is only one.
+	// Entries holds the names of the numbers. It is empty if there is only one.
 	Entries Names
-	// Lower and Upper are public bounds of the values, which are allowed themselves and may be
-	// infinite. model.Model.Load refuses other values.
+	// Lower and Upper are the public bounds. They are allowed values themselves, and may be infinite.
+	// model.Model.Load refuses values beyond them.
 	Lower, Upper float64
-	// Integer restricts the column to whole numbers.
+	// Integer means that the values are whole numbers.
 	Integer bool
 }
 
-// Width returns the number of values in a row.
+// Width returns the number of values per row.
 func (c Column) Width() int { return max(1, c.Entries.Len()) }
 
 // Parameter is a parameter of the model: a scalar, a vector (Cols = 1) or a matrix stored by
@@ -80,7 +82,7 @@ type Parameter struct {
 	Name       string
 	Rows, Cols int
 	Constraint Constraint
-	// Entries has the names of the elements, which are otherwise numbered from 1.
+	// Entries holds the names of the elements. If it is empty, they are numbered from 1.
 	Entries Names
 }
 
@@ -95,49 +97,49 @@ func (p Parameter) Free() int {
 	return p.Size()
 }
 
-// ConstraintKind is the kind of set in which a parameter lies.
+// ConstraintKind says what set of values a parameter may have.
 type ConstraintKind uint8
 
-// Kinds of constraints.
+// The kinds of constraints are these.
 const (
 	Unconstrained ConstraintKind = iota
-	Lower                        // all values are above Constraint.Lower
-	Upper                        // all values are below Constraint.Upper
-	Both                         // between Constraint.Lower and Constraint.Upper
-	Simplex                      // vector of positive numbers with sum 1
-	Ordered                      // vector of increasing numbers
+	Lower                        // numbers above Constraint.Lower
+	Upper                        // numbers below Constraint.Upper
+	Both                         // numbers between Constraint.Lower and Constraint.Upper
+	Simplex                      // vectors of positive numbers that add up to 1
+	Ordered                      // vectors of increasing numbers
 	constraintKinds
 )
 
-// Constraint is the set in which a parameter lies.
+// Constraint is the set of values that a parameter may have.
 type Constraint struct {
 	Kind         ConstraintKind
 	Lower, Upper float64
 }
 
-// Node is one operation of a program.
+// Node is one operation in a program.
 type Node struct {
 	Op   Op
 	Args []int // indices of earlier nodes
-	// Ref is the number to which Op refers: a column, a parameter, an element, the first element of
-	// a slice, or a density.
+	// Ref is a number that Op uses: the index of a column, a parameter, an element or the first
+	// element of a slice, or the number of a density.
 	Ref int
-	// Rows and Cols are the shape of a constant or of a slice.
+	// Rows and Cols give the shape of a constant or of a slice.
 	Rows, Cols int
-	// Values are the values of a constant, by rows.
+	// Values holds the values of a constant, row by row.
 	Values []float64
 }
 
-// Prior is the density of each element of a parameter, independently. Its arguments may depend on
-// earlier parameters.
+// Prior is a density that each element of a parameter has independently of the others. Its
+// arguments may depend on earlier parameters.
 type Prior struct {
 	Parameter int
 	Density   Density
-	// Args are the nodes of the density's arguments, scalars or in the shape of the parameter.
+	// Args are the nodes with the density's arguments. They are scalars or have the parameter's shape.
 	Args []int
 }
 
-// PredictionKind is the meaning of a predicted value.
+// PredictionKind says how to interpret a predicted value.
 type PredictionKind uint8
 
 // These are the kinds of prediction.
@@ -149,9 +151,9 @@ const (
 	predictionKinds
 )
 
-// Prediction predicts an outcome column by a node that must not depend on it.
+// Prediction predicts a column, the outcome, by a node that does not depend on it.
 type Prediction struct {
 	Kind    PredictionKind
 	Node    int
-	Outcome int // index of the predicted column
+	Outcome int // index of the column that is predicted
 }

@@ -17,16 +17,16 @@ package ir
 
 import "fmt"
 
-// Verified is a program that has passed [Verify]. It must not be changed.
+// Verified is a program that [Verify] has accepted. It must not be changed.
 type Verified struct {
 	program  Program
 	phases   []Phase
 	shapes   []Shape
 	positive []bool     // whether each node is known to be positive
-	ranges   []Interval // contains the values of each node; unbounded if it depends on parameters
-	// generated marks nodes on which only generated quantities may depend; see [Draw].
+	ranges   []Interval // interval that contains the values of each node; unbounded if the node depends on parameters
+	// generated marks the nodes that may be used only for generated quantities; see [Draw].
 	generated []bool
-	latest    []int // largest index of a parameter on which each node depends, or −1
+	latest    []int // largest index of a parameter that each node depends on, or −1
 }
 
 // Program returns the program. It must not be changed.
@@ -38,9 +38,10 @@ func (v *Verified) Phase(i int) Phase { return v.phases[i] }
 // Shape returns the shape of node i.
 func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 
-// Differentiated reports, for each node, whether derivatives of the target with respect to
-// parameters pass through it. They pass through the target, and through nodes of a record that
-// depend on parameters, unless the target uses the node only through a [Detach].
+// Differentiated reports for each node whether derivatives of the target with respect to parameters
+// pass through it. They pass through the target itself. They also pass through each node that
+// depends on a row and on parameters and that the target uses, unless it does so only through a
+// [Detach].
 func (v *Verified) Differentiated(target int) []bool {
 	nodes, reads, passes := v.program.Nodes, make([]bool, len(v.phases)), make([]bool, len(v.phases))
 	for i, n := range nodes[:target] {
@@ -174,7 +175,7 @@ func (v *Verified) leaf(n *Node) (typed, error) {
 		}
 		c := &p.Columns[n.Ref]
 		return typed{Data, Shape{c.Width(), 1}, c.Lower > 0}, nil
-	default: // the operation is Param
+	default: // the operation must be Param
 		if n.Ref < 0 || n.Ref >= len(p.Parameters) {
 			return typed{}, fmt.Errorf("there is no parameter %d", n.Ref)
 		}
@@ -209,7 +210,7 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 			return typed{}, fmt.Errorf("it needs a vector of the row and a table of the same length")
 		}
 		return typed{out, Shape{1, 1}, false}, nil
-	default: // the operation is MatVec
+	default: // the operation must be MatVec
 		x := n.Args[1]
 		phase, ok := Join(out, v.phases[x])
 		if !ok || v.phases[x] == Fixed || !v.shapes[x].vector() || v.shapes[x].Rows != size.Cols {
@@ -219,7 +220,8 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 	}
 }
 
-// detach checks a Detach and returns its phase and shape. The phase is Record even for a constant.
+// detach checks a Detach, and returns its phase and shape. The phase is Record, even if the
+// argument is constant.
 func (v *Verified) detach(n *Node) (typed, error) {
 	a := n.Args[0]
 	if v.phases[a] == Shared {
@@ -228,7 +230,7 @@ func (v *Verified) detach(n *Node) (typed, error) {
 	return typed{Record, v.shapes[a], v.positive[a]}, nil
 }
 
-// index returns an error if node i may not be a valid index into a table of n rows.
+// index returns an error if node i could have a value that is not an index into a table of n rows.
 func (v *Verified) index(i, n int) error {
 	if v.phases[i] != Data || !v.shapes[i].scalar() {
 		return fmt.Errorf("an index must be a number of the row")

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// density checks the log density of an outcome, and returns its phase and shape. The arguments must
-// be right, and the outcome must be data within the support.
+// density checks a node that computes the log density of an outcome, and returns its phase and
+// shape. It checks that the arguments are right, and that the outcome is data whose values all lie
+// in the support.
 func (v *Verified) density(n *Node) (typed, error) {
 	d := Density(n.Ref)
 	if n.Ref < 0 || n.Ref >= int(densities) || !densityTable[d].Record {
@@ -39,7 +40,7 @@ func (v *Verified) density(n *Node) (typed, error) {
 	return typed{phase, out, false}, v.outcome(d, n)
 }
 
-// outcome returns an error if the outcome of node n can lie outside the support of d.
+// outcome returns an error if the outcome of node n could lie outside the support of d.
 func (v *Verified) outcome(d Density, n *Node) error {
 	support := densityTable[d].Support
 	if support == OnReals {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file has the rules of the verifier about declarations, shapes and limits.
+// This file contains the verifier's rules about declarations, shapes and limits.
 
 func (v *Verified) declarations() error {
 	p := &v.program
@@ -149,8 +149,8 @@ func broadcast(a, b Shape) (Shape, error) {
 	return Shape{}, fmt.Errorf("the shapes %d×%d and %d×%d do not fit", a.Rows, a.Cols, b.Rows, b.Cols)
 }
 
-// reshape returns the shape of a Dot, Element, Slice or Stack, and whether its values are known to
-// be positive.
+// reshape returns the shape of a Dot, Element, Slice or Stack, and reports whether the values are
+// known to be positive.
 func (v *Verified) reshape(n *Node) (Shape, bool, error) {
 	first := v.shapes[n.Args[0]]
 	switch n.Op {
@@ -170,7 +170,7 @@ func (v *Verified) reshape(n *Node) (Shape, bool, error) {
 			return Shape{}, false, fmt.Errorf("%d×%d elements from element %d on are not in %d elements", n.Rows, n.Cols, n.Ref, size)
 		}
 		return Shape{n.Rows, n.Cols}, v.positive[n.Args[0]], nil
-	default: // the operation is Stack
+	default: // the operation must be Stack
 		positive := true
 		for _, a := range n.Args {
 			if !v.shapes[a].scalar() {
@@ -202,8 +202,8 @@ func positiveBinary(op Op, a, b bool) bool {
 	return false
 }
 
-// usage adds up the memory and the work of a program: elements of constants, elements of shared
-// nodes, bytes for a block of rows, and multiplications for a record.
+// usage adds up how much memory and work a program needs: the elements of constants and of shared
+// nodes, the bytes for a block of rows, and the multiplications for a record.
 type usage struct{ constants, shared, block, work int }
 
 func (u *usage) add(v *Verified, n *Node, t typed) error {
@@ -222,7 +222,7 @@ func (u *usage) add(v *Verified, n *Node, t typed) error {
 		}
 		args := len(n.Args)
 		if n.Op == Stack {
-			args = 1 // each argument of Stack is one element of the result
+			args = 1 // each argument of Stack becomes one element of the result
 		}
 		u.block += 2 * 8 * Block * size * (1 + args)
 	}

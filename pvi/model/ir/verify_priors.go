@@ -3,9 +3,9 @@ package ir
 import "fmt"
 
 // priors returns an error if the parameters do not have a proper joint density. Each parameter must
-// have one prior, which depends only on earlier parameters. The joint density is then a product of
-// conditional densities, whose integrals are at most 1. The factors of a program are exempt (see
-// [Program]).
+// have exactly one prior, which may depend only on earlier parameters. The joint density is then a
+// product of conditional densities whose integrals are at most 1. This does not take into account
+// the program's factors (see [Program]).
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))
@@ -30,8 +30,8 @@ func (v *Verified) priors() error {
 	return v.factors()
 }
 
-// factors returns an error unless each of the program's Factors is a number that depends on
-// parameters alone.
+// factors returns an error unless each element of the program's Factors is a number that depends
+// only on parameters.
 func (v *Verified) factors() error {
 	for _, i := range v.program.Factors {
 		if i < 0 || i >= len(v.phases) || v.phases[i] != Shared || !v.shapes[i].scalar() {
@@ -69,7 +69,7 @@ func (v *Verified) prior(prior Prior, q *Parameter) error {
 	return nil
 }
 
-// contains reports whether the support contains all values that c allows.
+// contains reports whether all values that c allows lie in the support.
 func (s Support) contains(c Constraint) bool {
 	switch s {
 	case OnReals:

@@ -49,8 +49,8 @@ func good() Program {
 	}
 }
 
-// checkVerify checks that Verify refuses good after a change, with an error that contains want, or
-// accepts it if want is empty.
+// checkVerify applies change to good and verifies the result. If want is empty, Verify must accept
+// it. Otherwise it must return an error that contains want.
 func checkVerify(t *testing.T, name, want string, change func(p *Program)) {
 	t.Helper()
 	p := good()
@@ -73,7 +73,7 @@ func TestVerifyAcceptsGood(t *testing.T) {
 	}
 }
 
-// A target needs exactly those nodes of which it is a dependent.
+// A target needs a node if and only if it is one of that node's dependents.
 func TestNeededNodesHaveDependents(t *testing.T) {
 	p := good()
 	for i := range p.Nodes {
@@ -89,7 +89,7 @@ func TestNeededNodesHaveDependents(t *testing.T) {
 	}
 }
 
-// A verified program does not change with the program that was passed to Verify.
+// A verified program stays the same if the program that was passed to Verify is changed.
 func TestVerifyCopies(t *testing.T) {
 	p := good()
 	v, err := Verify(p)
@@ -113,7 +113,7 @@ func TestVerifyRefuses(t *testing.T) {
 		name, want string
 		spoil      func(p *Program)
 	}{
-		// These would read other rows than the current one.
+		// These programs would read rows other than the current one.
 		{"a later node", "not before", func(p *Program) { p.Nodes[4].Args[0] = 10 }},
 		{"itself", "not before", func(p *Program) { p.Nodes[4].Args[0] = 4 }},
 		{"a negative node", "not before", func(p *Program) { p.Nodes[4].Args[0] = -1 }},

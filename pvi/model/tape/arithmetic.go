@@ -1,7 +1,7 @@
 package tape
 
-// The functions in this file work element by element. a and b must be at least as long as dst, and
-// may be the same slice.
+// The functions in this file work element by element. The slices a and b must be at least as long
+// as dst, and may be the same.
 
 func sums(dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
@@ -39,8 +39,8 @@ func products(dst, a, b []float64) {
 	}
 }
 
-// addProducts adds a·b to dst. The conversion to float64 prevents a fused multiply-add, so that all
-// elements have the same bits as with vector instructions.
+// addProducts adds a·b to dst. The conversion to float64 prevents a fused multiply-add, so that the
+// result has the same bits as with vector instructions.
 func addProducts(dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	l := 0

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// backward adds the adjoint of node i to those of its arguments, in the first n lanes. Node i must
-// not be a leaf, or read parameters for a record.
+// backward propagates the adjoint of node i to the adjoints of its arguments, in the first n lanes.
+// Node i must not be a leaf, and must not be an operation that lets a record read parameters.
 func (m *Machine) backward(i, n int) {
 	node := &m.nodes[i]
 	adj, size := m.Adjoint[i], m.size[i]
@@ -28,7 +28,7 @@ func (m *Machine) backward(i, n int) {
 		m.selectBackward(i, n)
 	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min:
 		m.binaryBackward(i, n)
-	case ir.Less, ir.Equal, ir.Draw, ir.Detach: // no derivatives pass through these
+	case ir.Less, ir.Equal, ir.Draw, ir.Detach: // no derivatives pass through these operations
 	default:
 		if a := node.Args[0]; m.active[a] {
 			m.oneBackward(i, a, n)
@@ -36,7 +36,7 @@ func (m *Machine) backward(i, n int) {
 	}
 }
 
-// oneBackward is backward for node i with the only argument a.
+// oneBackward does the work of backward for a node i whose only argument is a.
 func (m *Machine) oneBackward(i, a, n int) {
 	node, adj, size := &m.nodes[i], m.Adjoint[i], m.size[i]
 	switch node.Op {
@@ -63,8 +63,8 @@ func (m *Machine) oneBackward(i, a, n int) {
 
 func add(dst, x []float64) { sums(dst, dst, x) }
 
-// unaryBackward adds g·f′(x) to dst, where f is the operation op, y = f(x), and g is the adjoint of
-// y.
+// unaryBackward adds g·f′(x) to dst, where f is the operation op, y is f(x), and g is the adjoint
+// of y.
 func unaryBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {
@@ -91,7 +91,7 @@ func unaryBackward(op ir.Op, dst, g, x, y []float64) {
 	}
 }
 
-// slope returns the derivative f′(x), where f is the operation op. y must be f(x).
+// slope returns the derivative f′(x), where f is the operation op. The caller passes f(x) as y.
 func slope(op ir.Op, x, y float64) float64 {
 	switch op {
 	case ir.Log1p:
@@ -126,8 +126,8 @@ func slope(op ir.Op, x, y float64) float64 {
 	return math.NaN()
 }
 
-// selectBackward adds the adjoint of the Select i to the selected argument. If the other argument
-// divides by zero, the gradient is NaN, because 0·∞ is NaN.
+// selectBackward adds the adjoint of node i, a Select, to that of the selected argument. If the
+// other argument contains a division by zero, the gradient becomes NaN, because 0·∞ is NaN.
 func (m *Machine) selectBackward(i, n int) {
 	mask, size := m.nodes[i].Args[0], m.size[i]
 	for k, a := range m.nodes[i].Args[1:] {
@@ -160,12 +160,12 @@ func (m *Machine) binaryBackward(i, n int) {
 	}
 }
 
-// isSettled reports whether the adjoint of argument k of node i needs no backward step (see
+// isSettled reports whether argument k of node i gets its adjoint without a backward step (see
 // planSweep).
 func (m *Machine) isSettled(i, k int) bool { return m.settled[i] != nil && m.settled[i][k] }
 
-// leftBackward adds g·∂(x op y)/∂x to dst. If max or min has equal arguments, the derivative goes
-// to x.
+// leftBackward adds g·∂(x op y)/∂x to dst. If op is max or min and the arguments are equal, x gets
+// the whole derivative.
 func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {
@@ -186,7 +186,8 @@ func leftBackward(op ir.Op, dst, g, x, y []float64) {
 	}
 }
 
-// rightBackward adds g·∂(x op y)/∂y to dst. If max or min has equal arguments, it adds nothing.
+// rightBackward adds g·∂(x op y)/∂y to dst. If op is max or min and the arguments are equal, y gets
+// nothing.
 func rightBackward(op ir.Op, dst, g, x, y []float64) {
 	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
 	switch op {

@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// constrain writes the constrained values of u to x, and returns the log absolute determinant of
-// the Jacobian. For a simplex the Jacobian leaves out the last element of x, which the others
-// determine.
+// constrain converts u to constrained values, which it writes to x, and returns the log absolute
+// determinant of the Jacobian. For a simplex, the Jacobian leaves out the last element of x,
+// because the others determine it.
 func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -41,12 +41,12 @@ func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// breakStick writes K positive numbers with sum 1 to x, as pieces of a stick of length 1, and
-// returns the log Jacobian. For k = 1..K−1, piece k is the share σ(u_k − log(K−k)) of the rest of
-// the stick, where σ is the logistic function. So u = 0 gives equal pieces (the transform of Stan
-// up to release 2.36).
+// breakStick writes K positive numbers with sum 1 to x and returns the log Jacobian. The numbers
+// are pieces of a stick of length 1. For k = 1..K−1, piece k is the fraction σ(u_k − log(K−k)) of
+// the remaining stick, where σ is the logistic function. So u = 0 gives equal pieces. (Stan used
+// the same transform up to release 2.36.)
 func breakStick(x, u []float64) (logJacobian float64) {
-	left := 0. // log of the rest of the stick
+	left := 0. // log of the length that remains
 	for k, v := range u {
 		z := v - math.Log(float64(len(u)-k))
 		share, rest := -special.Softplus(-z), -special.Softplus(z)
@@ -58,8 +58,9 @@ func breakStick(x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// pull is the backward step of [constrain]. adj is the gradient of a function f in x. pull adds the
-// gradient of f(x(u)) in u to g, plus jacobian times the gradient of the log Jacobian.
+// pull is the backward step of [constrain]. adj is the gradient of a function f with respect to x.
+// pull adds the gradient of f(x(u)) with respect to u to g, plus jacobian times the gradient of the
+// log Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -93,7 +94,7 @@ func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 
 func mendStick(g, adj, x, u []float64, jacobian float64) {
 	k := len(u)
-	left := x[k] * adj[k] // adjoint of the log of the rest of the stick
+	left := x[k] * adj[k] // adjoint of the log of the length that remains
 	for k--; k >= 0; k-- {
 		z := u[k] - math.Log(float64(len(u)-k))
 		share := x[k]*adj[k] + jacobian

@@ -9,9 +9,9 @@ import (
 
 const logPi = 1.14472988584940017414342735135
 
-// A term computes one density in several lanes. y holds the outcomes, and a up to three further
-// arguments. The log densities go to out, and the derivatives to d, unless d[k] is nil. same[k] is
-// true if argument k is the same in all lanes.
+// A term computes a density in several lanes. y holds the outcomes, and a the other arguments, at
+// most three. The log densities are written to out, and the derivative with respect to argument k
+// to d[k], unless that is nil. same[k] is true if argument k has the same value in all lanes.
 type term struct {
 	out, y []float64
 	a, d   [3][]float64
@@ -60,7 +60,8 @@ func (m *Machine) densityBackward(i, n int) {
 	}
 }
 
-// normal computes −z²/2 − log σ − log √2π with z = (y−μ)/σ, for outcome y, mean μ and sd σ.
+// normal computes −z²/2 − log σ − log √2π with z = (y−μ)/σ, for outcome y, mean μ and standard
+// deviation σ.
 func normal(t *term, s *scratch) {
 	n := len(t.out)
 	out, y, mu, sd := t.out, t.y[:n], t.a[0][:n], t.a[1][:n]
@@ -152,7 +153,7 @@ func studentSlope(nu float64) float64 {
 	return special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
 }
 
-// bernoulliLogit computes yη − log(1+e^η) for outcome y, 0 or 1, and log odds η.
+// bernoulliLogit computes yη − log(1+e^η) for an outcome y of 0 or 1 and log odds η.
 func bernoulliLogit(t *term, s *scratch) {
 	n := len(t.out)
 	out, y, eta, soft := t.out, t.y[:n], t.a[0][:n], s.one[:n]
@@ -259,17 +260,17 @@ func (m *Machine) categorical(i, n int) {
 	}
 }
 
-// DensityLanes computes a density for several rows at a time, for kernels of package gpu.
+// DensityLanes computes a density for several rows at a time. Kernels of package gpu use it.
 type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes computes only the derivatives, which is faster than run. It may be nil.
+	// slopes computes the derivatives without the densities, which is faster than run. It may be nil.
 	slopes func(*term)
 }
 
-// NewDensityLanes returns a computation of the density d for at most lanes rows. It returns nil
-// unless d is a density of records with a scalar outcome and scalar arguments.
+// NewDensityLanes returns a DensityLanes that computes d for at most lanes rows. It returns nil
+// unless d is a density of records whose outcome and arguments are scalars.
 func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	if kernels[d] == nil {
 		return nil
@@ -281,14 +282,15 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	return k
 }
 
-// Argument sets the values of argument k, counted from 0 after the variate, and the slice for its
-// derivative, which may be nil. same is true if all values are equal.
+// Argument sets the values of argument k, and the slice for the derivative with respect to it,
+// which may be nil. Arguments are counted from 0, without the variate. same is true if all values
+// are equal.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }
 
-// RunSlopes computes the derivatives without the densities if that is faster than Run, and reports
-// whether it has. A derivative is NaN if the density is not finite.
+// RunSlopes computes the derivatives without the densities, if there is a faster way to do that
+// than Run. It reports whether there is. A derivative is NaN if the density is not finite.
 func (d *DensityLanes) RunSlopes(y []float64) bool {
 	if d.slopes == nil {
 		return false
@@ -298,16 +300,16 @@ func (d *DensityLanes) RunSlopes(y []float64) bool {
 	return true
 }
 
-// bernoulliLogitSlope computes y − 1/(1+e^−η), the derivative in η.
+// bernoulliLogitSlope computes y − 1/(1+e^−η), the derivative with respect to η.
 func bernoulliLogitSlope(t *term) {
 	y, eta, slope := t.y, t.a[0][:len(t.y)], t.d[0][:len(t.y)]
 	special.InvLogitAll(slope, eta)
 	for l := range slope {
-		slope[l] = y[l] - slope[l] + (eta[l] - eta[l]) // adds 0, or NaN if eta is not finite
+		slope[l] = y[l] - slope[l] + (eta[l] - eta[l]) // eta[l] − eta[l] is 0, or NaN if eta[l] is not finite
 	}
 }
 
-// Run writes the densities of outcomes y to out.
+// Run writes the densities of the outcomes y to out.
 func (d *DensityLanes) Run(out, y []float64) {
 	d.term.out, d.term.y = out, y
 	d.run(&d.term, &d.space)

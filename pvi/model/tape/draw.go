@@ -5,11 +5,11 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planDraws assigns a standard normal number of a lane to each element of each draw, in the same
-// way in every [Machine] of a program, whichever nodes it computes. It counts shared draws
-// separately.
+// planDraws assigns a standard normal number in a lane to each element of each draw. The assignment
+// is the same in every [Machine] of a program, no matter which nodes that machine computes. Shared
+// draws are numbered separately.
 func (m *Machine) planDraws() {
-	var count [2]int // shared draws, draws of records
+	var count [2]int // numbers of shared draws and of draws of records
 	for i := range m.nodes {
 		if n := &m.nodes[i]; n.Op == ir.Draw {
 			if m.firstNormal == nil {
@@ -27,12 +27,12 @@ func (m *Machine) planDraws() {
 	m.normals = make([]float64, m.ofLane*m.lanes)
 }
 
-// Normals returns the slice of numbers from which draws are computed, lane after lane. The caller
-// must fill it with independent standard normal numbers.
+// Normals returns the slice with the numbers that draws are computed from, lane after lane. The
+// caller must fill it with independent standard normal numbers.
 func (m *Machine) Normals() []float64 { return m.normals }
 
-// draw computes the random numbers of node i in the first n lanes, as the Φ(z)-quantiles of its law
-// for standard normal numbers z.
+// draw computes the random numbers of node i in the first n lanes. For a standard normal number z,
+// it returns the Φ(z)-quantile of the node's law.
 func (m *Machine) draw(i, n int) {
 	node := &m.nodes[i]
 	a, b := node.Args[0], node.Args[len(node.Args)-1]

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// forward computes the first n lanes of node i, which must not be a leaf or read parameters for a
-// record.
+// forward computes the first n lanes of node i. The node must not be a leaf, and must not be an
+// operation that lets a record read parameters.
 func (m *Machine) forward(i, n int) {
 	node := &m.nodes[i]
 	out, size := m.Value[i], m.size[i]
@@ -95,8 +95,8 @@ var slow = map[ir.Op]func(float64) float64{
 	ir.Sin: math.Sin, ir.Cos: math.Cos, ir.LogPhi: logPhi,
 }
 
-// logPhi returns log Φ(x) with a small relative error for any x, so that differences at large x are
-// accurate.
+// logPhi returns log Φ(x). Its relative error is small for every x, so that differences are
+// accurate even for large x.
 func logPhi(x float64) float64 {
 	if x > 0 {
 		return math.Log1p(-special.Phi(-x))
@@ -157,8 +157,8 @@ func (m *Machine) selectForward(i, n int) {
 	}
 }
 
-// logSumExp writes log Σ exp(x) over the elements x of node a to dst. It first subtracts the
-// largest, so that nothing overflows.
+// logSumExp writes log Σ exp(x) over the elements x of node a to dst. It subtracts the largest
+// element first, so that nothing overflows.
 func (m *Machine) logSumExp(dst []float64, a, n int) {
 	value, size := m.Value[a], m.size[a]
 	top, work := m.work[:n], m.scratch[:n]
@@ -179,7 +179,7 @@ func (m *Machine) logSumExp(dst []float64, a, n int) {
 	add(dst, top)
 }
 
-// rescale computes node i, the softmax or log softmax of node a.
+// rescale computes node i, which is the softmax or log softmax of node a.
 func (m *Machine) rescale(op ir.Op, i, a, n int) {
 	value, size, total := m.Value[a], m.size[a], m.third[:n]
 	m.logSumExp(total, a, n)

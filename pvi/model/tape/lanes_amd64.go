@@ -2,8 +2,8 @@ package tape
 
 import "golang.org/x/sys/cpu"
 
-// The functions in this file use vector instructions if hasLanes is true. Without them in dotFours,
-// a study on Adult (experiments/adult/private.toml) takes 7 % more CPU time.
+// The functions in this file use vector instructions if hasLanes is true. Without those in
+// dotFours, a study with the Adult data (experiments/adult/private.toml) takes 7 % more CPU time.
 
 var hasLanes = cpu.X86.HasAVX
 
@@ -11,7 +11,7 @@ var hasLanes = cpu.X86.HasAVX
 func dotRowsAVX(dst []float64, rows []int32, x *float64, v []float64)
 
 // dotFours writes the products of v with the given rows of x to dst, four at a time. It leaves out
-// the last one to three rows, and returns the number of products.
+// the one to three rows that remain, and returns the number of products it has computed.
 func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	if !hasLanes || len(v) == 0 {
 		return dotFoursOneByOne(dst, x, rows, v)
@@ -24,7 +24,7 @@ func dotFours(dst, x []float64, rows []int32, v []float64) int {
 }
 
 // addFours writes a + b to dst. Like subFours, mulFours and mulAddFours, it computes four elements
-// at a time and leaves out the last one to three.
+// at a time and leaves out the one to three elements that remain.
 //
 //go:noescape
 func addFours(dst, a, b []float64)

@@ -3,7 +3,7 @@
 package tape
 
 // dotFours writes the products of v with the given rows of x to dst, four at a time. It leaves out
-// the last one to three rows, and returns the number of products.
+// the one to three rows that remain, and returns the number of products it has computed.
 func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	return dotFoursOneByOne(dst, x, rows, v)
 }

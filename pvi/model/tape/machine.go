@@ -2,41 +2,42 @@ package tape
 
 import "fedpvi/pvi/model/ir"
 
-// Machine computes selected nodes of a program for at most lanes rows at a time. Element e of a
-// node's value in lane l is at index e·lanes + l.
+// Machine computes some nodes of a program for a limited number of rows at a time, one in each
+// lane. Element e of a node's value in lane l is at index e·lanes + l.
 type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
 	lanes int
-	// Value and Adjoint have a slice for each node, or nil where the machine does not keep it.
+	// Value and Adjoint have a slice for each node, which is nil if the machine does not keep the
+	// node's values or adjoints.
 	Value, Adjoint [][]float64
-	// partial[i][k] has the derivatives of density node i in its argument k.
+	// partial[i][k] holds the derivatives of density node i with respect to its argument k.
 	partial [][][]float64
 	kernel  []func(*term, *scratch)
-	order   []int // indices of the nodes that are computed, in increasing order
+	order   []int // indices of the nodes to compute, in increasing order
 	size    []int
-	// uniform marks nodes with equal values in all lanes.
+	// uniform marks nodes whose values are equal in all lanes.
 	uniform []bool
-	// active is true for each node that has adjoints.
+	// active marks nodes that have adjoints.
 	active               []bool
-	work, scratch, third []float64 // scratch space for one element in all lanes
-	// settled[i][k] is true if the adjoint of argument k of node i needs no backward step.
+	work, scratch, third []float64 // scratch space for one element per lane
+	// settled[i][k] is true if argument k of node i gets its adjoint without a backward step.
 	// settled[i] may be nil.
 	settled [][]bool
-	// normals holds the standard normal numbers for draws, ofLane for each lane. Those of node i
-	// begin at firstNormal[i] within a lane. They are 0 until the caller sets them
+	// normals holds the standard normal numbers for draws, ofLane of them per lane. Those of node i
+	// begin at index firstNormal[i] within a lane. All are 0 until the caller sets them
 	// ([Machine.Normals]).
 	normals     []float64
 	ofLane      int
 	firstNormal []int
-	// term and temporary would be allocated on the heap as local variables.
+	// As local variables, term and temporary would be allocated on the heap.
 	term      term
 	temporary scratch
 }
 
-// newMachine returns a machine with the given number of lanes. It computes node i if compute(i) is
-// true, and keeps its values if hold(i) is true. If active(i) is true as well, it keeps its
-// adjoints.
+// newMachine returns a machine with the given number of lanes. It computes the nodes for which
+// compute is true, and keeps the values of those for which hold is true. If active is true as well,
+// it also keeps their adjoints.
 func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
 	p := v.Program()
 	n := len(p.Nodes)
@@ -75,7 +76,8 @@ func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) boo
 	return m
 }
 
-// partials allocates the derivatives of density node i in the arguments that have adjoints.
+// partials allocates slices for the derivatives of density node i with respect to those arguments
+// that have adjoints.
 func (m *Machine) partials(i int) [][]float64 {
 	args := m.nodes[i].Args
 	out := make([][]float64, len(args))
@@ -97,8 +99,8 @@ func (m *Machine) spread(i int, values []float64) {
 	}
 }
 
-// lane returns element e of b, a buffer of size elements, in the first n lanes. If size is 1, it
-// returns the only element for every e.
+// lane returns element e of the buffer b in the first n lanes. The buffer has size elements. If
+// size is 1, lane returns the only element for every e.
 func (m *Machine) lane(b []float64, size, e, n int) []float64 {
 	if size == 1 {
 		e = 0

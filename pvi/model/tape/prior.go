@@ -7,16 +7,17 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// priorTerm returns the log density d at x and its derivatives in x and in up to three arguments.
-// It is normalised on its whole support, except for Uniform and Dirichlet. If a constraint excludes
-// part of the support, as with a half-Cauchy prior, the log density is too small by a constant.
+// priorTerm returns the log density d at x, and its derivatives with respect to x and up to three
+// arguments. Except for Uniform and Dirichlet, the density is normalised over its whole support. If
+// a constraint excludes part of the support, as with a half-Cauchy prior, the log density is too
+// small by a constant.
 func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	switch d {
 	case ir.Normal:
 		z := (x - a[0]) / a[1]
 		dx = -z / a[1]
 		return -.5*z*z - math.Log(a[1]) - special.HalfLogTwoPi, dx, [3]float64{-dx, (z*z - 1) / a[1]}
-	case ir.Uniform: // a constant, the log of the width, is left out
+	case ir.Uniform: // this omits a constant, the log of the width
 		return 0, 0, da
 	case ir.LogNormal:
 		value, dx, da = priorTerm(ir.Normal, math.Log(x), a)
@@ -73,8 +74,9 @@ func priorStudent(x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	return norm - math.Log(sd) - .5*(nu+1)*l, dx, [3]float64{.5 * (slope - l + w*z*z/nu), -dx, (w*z*z - 1) / sd}
 }
 
-// LogPrior returns the log prior density in the unconstrained space at the point of the last call
-// to Set, including the log Jacobians. If grad is not nil, the gradient is added to it.
+// LogPrior returns the log density of the prior in the unconstrained space, including the log
+// Jacobians, at the point that was last passed to Set. If grad is not nil, LogPrior adds the
+// gradient to it.
 func (s *Shared) LogPrior(grad []float64) float64 {
 	total := s.logJacobian
 	s.clear()
@@ -121,9 +123,9 @@ func (s *Shared) prior(p *ir.Prior) (total float64) {
 	return total
 }
 
-// ElementPrior returns the log prior density of element e of a parameter at the unconstrained
-// coordinate x, including the log Jacobian. The arguments must be constants, and the constraint
-// elementwise.
+// ElementPrior returns the log density of the prior for element e of a parameter, at the
+// unconstrained coordinate x and including the log Jacobian. The arguments of the prior must be
+// constants, and the constraint must be elementwise.
 func (s *Shared) ElementPrior(p *ir.Prior, e int, x float64) float64 {
 	var value [1]float64
 	var a [3]float64

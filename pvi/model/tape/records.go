@@ -6,35 +6,35 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Records computes the value of a target node for blocks of rows. It is not safe for concurrent
-// use.
+// Records computes the value of a node, called the target, for blocks of rows. It is not safe for
+// concurrent use.
 type Records struct {
 	*Machine
 	shared *Shared
 	table  *Table
 	target int
-	inputs []int // nodes of a row that are copied into lanes
-	global []int // indices of the nodes with operation Global
+	inputs []int // nodes whose values are copied from the rows into lanes
+	global []int // indices of the Global nodes
 	rows   []int32
 	clears [][]float64 // adjoints that are set to zero before a backward pass
-	sweeps []int       // indices of the nodes of the backward pass
+	sweeps []int       // indices of the nodes in the backward pass
 	shift  shift
 }
 
-// A shift is an amount that [Records.Forward] adds to one element of a node.
+// A shift is an amount for each row that [Records.Forward] adds to one element of a node.
 type shift struct {
 	node, element int
-	amounts       []float64 // one for each row; nil if there is no shift
+	amounts       []float64 // amount for each row; nil if there is no shift
 }
 
-// NewRecords returns an evaluator of the target for blocks of at most lanes rows, with or without
-// adjoints.
+// NewRecords returns an evaluator that computes the target, and adjoints if asked to, for blocks of
+// at most lanes rows.
 func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
 	return newRecords(shared, table, lanes, target, adjoints, nil)
 }
 
-// NewGiven returns an evaluator of the target node that does not compute the given nodes. The
-// caller must write their values to Value before it calls [Records.Forward].
+// NewGiven returns an evaluator of the target that does not compute the given nodes itself. The
+// caller must write their values to Value before each call to [Records.Forward].
 func NewGiven(shared *Shared, table *Table, lanes, target int, given []int) *Records {
 	return newRecords(shared, table, lanes, target, false, given)
 }
@@ -76,9 +76,9 @@ func newRecords(shared *Shared, table *Table, lanes, target int, adjoints bool, 
 	return r
 }
 
-// inputs finds the nodes that are needed for the used nodes of a phase that are not given. It sets
-// used[i] if one of these depends on node i, and copied[i] if the value of node i itself is needed
-// in lanes. It is not if node i is only a table, or a vector that is multiplied by a table.
+// inputs finds the nodes of a phase that the used nodes need. It marks them in used, except those
+// that are given. In copied it marks the nodes whose values must be copied into lanes. That is not
+// necessary for a node that only serves as a table, or as a vector that is multiplied by a table.
 func inputs(v *ir.Verified, phase ir.Phase, used, copied []bool, given []int) {
 	for i, n := range slices.Backward(v.Program().Nodes) {
 		if !used[i] || v.Phase(i) != phase || slices.Contains(given, i) {
@@ -90,8 +90,8 @@ func inputs(v *ir.Verified, phase ir.Phase, used, copied []bool, given []int) {
 	}
 }
 
-// All computes the target for every row of the table. The value for row n begins at
-// dst[n·stride+at]. before is called before each block with the number of its first row.
+// All computes the target for all rows of the table. It writes the value for row n to
+// dst[n·stride+at]. Before each block it calls before with the number of the block's first row.
 func (r *Records) All(dst []float64, at, stride int, before func(first int)) {
 	r.Begin()
 	rows := make([]int32, 0, r.lanes)
@@ -110,17 +110,17 @@ func (r *Records) All(dst []float64, at, stride int, before func(first int)) {
 	}
 }
 
-// Begin copies values of the shared evaluator into lanes. It must be called after each call to Set
-// on that.
+// Begin copies values of the shared evaluator into lanes. It must be called after each call to that
+// evaluator's Set.
 func (r *Records) Begin() {
 	for _, i := range r.global {
 		r.spread(i, r.shared.Value[r.nodes[i].Args[0]])
 	}
 }
 
-// Shift makes later calls to [Records.Forward] add amounts[l] to one element of a node in lane l,
-// before other nodes read it. The node must read parameters for a record. For Global all amounts
-// must be equal. Nil amounts end the shift.
+// Shift makes later calls to [Records.Forward] add amounts[l] to an element of a node in lane l,
+// before other nodes read it. The node must be one that lets a record read parameters. For a Global
+// node, all amounts must be equal. Shifting ends with a call in which amounts is nil.
 func (r *Records) Shift(node, element int, amounts []float64) {
 	r.shift = shift{node, element, amounts}
 	if n := &r.nodes[node]; n.Op == ir.Global {
@@ -133,8 +133,8 @@ func (r *Records) addShift() {
 	add(r.Value[r.shift.node][r.shift.element*r.lanes:][:len(r.shift.amounts)], r.shift.amounts)
 }
 
-// Forward computes the target for the given rows, at most as many as lanes. If the target is a
-// vector, it returns the first element for each row.
+// Forward computes the target for the given rows, of which there may be at most one per lane. If
+// the target is a vector, it returns the first element for each row.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)
@@ -154,7 +154,7 @@ func (r *Records) Forward(rows []int32) []float64 {
 	return r.Value[r.target][:n]
 }
 
-// Backward computes the adjoints of all nodes on which the target depends, for the rows of the last
+// Backward computes the adjoints of all nodes that the target depends on, for the rows of the last
 // call to [Records.Forward].
 func (r *Records) Backward() {
 	n := len(r.rows)
@@ -199,7 +199,7 @@ func (r *Records) load(i int) {
 	}
 }
 
-// bridge computes node i, an operation that reads parameters or constants for each record.
+// bridge computes node i, an operation that lets each record read parameters or constants.
 func (r *Records) bridge(i int) {
 	n := &r.nodes[i]
 	out, size := r.Value[i], r.size[i]
@@ -246,7 +246,8 @@ func (r *Records) matVec(i int) {
 	}
 }
 
-// matVecBackward adds Wᵀ times the adjoint of node i, a product Wx, to the adjoint of x.
+// matVecBackward is the backward step for node i, a product Wx. It adds Wᵀ times the adjoint of
+// node i to the adjoint of x.
 func (r *Records) matVecBackward(i int) {
 	n := &r.nodes[i]
 	x := n.Args[1]

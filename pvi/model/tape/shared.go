@@ -6,9 +6,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Shared computes the values that are the same for all records: constants once, and at each point
-// of the parameter space the constrained parameters, the nodes that depend on them, and the log
-// prior. It is not safe for concurrent use.
+// Shared computes the values that are the same for all records. Constants are computed only once.
+// At each point of the parameter space it computes the constrained parameters, the nodes that
+// depend on them, and the log prior. Shared is not safe for concurrent use.
 type Shared struct {
 	*Machine
 	values, adjoints [][]float64 // constrained values of each parameter, and their adjoints
@@ -17,7 +17,7 @@ type Shared struct {
 	logJacobian      float64
 }
 
-// NewShared returns an evaluator. Before the first call to Set, only constants have values.
+// NewShared returns an evaluator in which only constants have values until Set is called.
 func NewShared(v *ir.Verified) *Shared {
 	p := v.Program()
 	shared := func(i int) bool { return v.Phase(i) == ir.Shared }
@@ -49,8 +49,8 @@ func (s *Shared) Offset(i int) int { return s.offset[i] }
 // Free returns the number of unconstrained coordinates of parameter i.
 func (s *Shared) Free(i int) int { return s.v.Program().Parameters[i].Free() }
 
-// Constrained returns the values of parameter i on its own scale, at the point of the last call to
-// Set. The slice is not a copy.
+// Constrained returns the values of parameter i on its own scale, at the point that was last passed
+// to Set. The slice is not a copy.
 func (s *Shared) Constrained(i int) []float64 { return s.values[i] }
 
 // Set computes all values that depend on parameters at the unconstrained point theta.
@@ -75,8 +75,8 @@ func (s *Shared) free(theta []float64, i int) []float64 {
 	return theta[o : o+s.v.Program().Parameters[i].Free()]
 }
 
-// Pull adds the gradient of Σ_i seed(i)·x_i in θ to grad, where x_i is the value of node i, over
-// the nodes for which seed(i) is not nil.
+// Pull adds a gradient with respect to θ to grad: that of Σ_i seed(i)·x_i, where x_i is the value
+// of node i, over all nodes for which seed(i) is not nil.
 func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.clear()
 	for i := range s.nodes {
@@ -88,16 +88,16 @@ func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.pullAll(grad, 0)
 }
 
-// Path has the nodes and parameters on which a node of phase Shared depends.
+// Path holds the nodes and parameters that a node of phase Shared depends on.
 type Path struct {
 	node   int
-	order  []int // indices of the computed nodes, in increasing order
+	order  []int // indices of the nodes to compute, in increasing order
 	params []int // indices of the parameter nodes
-	// Parameters has the indices of the parameters, in increasing order.
+	// Parameters holds the indices of the parameters, in increasing order.
 	Parameters []int
 }
 
-// Path returns the nodes and parameters on which a node of phase Shared depends.
+// Path returns the nodes and parameters that a node of phase Shared depends on.
 func (s *Shared) Path(node int) *Path {
 	needed := s.v.Program().Needed(node)
 	p := &Path{node: node}
@@ -118,8 +118,9 @@ func (s *Shared) Path(node int) *Path {
 	return p
 }
 
-// Slope adds the gradient in θ of one element of the path's node to grad or, if element is
-// negative, of the sum of all. It changes only the elements of grad that belong to p.Parameters.
+// Slope adds the gradient of an element of the path's node, with respect to θ, to grad. If element
+// is negative, it is the gradient of the sum of all elements. Slope changes only those elements of
+// grad that belong to p.Parameters.
 func (s *Shared) Slope(p *Path, element int, grad []float64) {
 	clear(s.Adjoint[p.node])
 	for _, i := range p.order {
@@ -161,8 +162,8 @@ func (s *Shared) sweep(order []int) {
 	}
 }
 
-// pullAll adds the gradient in θ from the adjoints of the parameter nodes to grad, plus jacobian
-// times the gradient of the log Jacobians.
+// pullAll computes the gradient with respect to θ from the adjoints of the parameter nodes, adds
+// jacobian times the gradient of the log Jacobians, and adds the result to grad.
 func (s *Shared) pullAll(grad []float64, jacobian float64) {
 	for i, n := range s.nodes {
 		if n.Op == ir.Param {

@@ -6,19 +6,20 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planSweep plans the backward pass so that few adjoints are copied. If a node is used only once,
-// as an argument of a sum, it shares the slice of the sum's adjoint. If the target is a density,
-// arguments that no other node uses share the slices of its derivatives.
+// planSweep plans the backward pass so that few adjoints have to be copied. If a node is used only
+// once, as an argument of a sum, its adjoint uses the same slice as that of the sum. If the target
+// is a density, the adjoints of arguments that no other node uses share the slices of the density's
+// derivatives.
 func (r *Records) planSweep() {
 	uses := r.uses()
-	shared := make([]bool, len(r.nodes)) // whether a node uses another's slice for its adjoint
+	shared := make([]bool, len(r.nodes)) // whether the adjoint of each node uses another node's slice
 	for k := len(r.order) - 1; k >= 0; k-- {
 		i := r.order[k]
 		if !r.active[i] {
 			continue
 		}
 		n := &r.nodes[i]
-		whole := true // whether all active arguments use slices of node i
+		whole := true // whether all active arguments share slices of node i
 		for j, a := range n.Args {
 			if !r.active[a] {
 				continue
@@ -57,8 +58,8 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle adds node i to the backward pass, and marks the arguments that share its slices and need
-// no work. It does nothing if whole is true, because then these are all arguments.
+// settle adds node i to the backward pass, and marks the arguments that share its slices and thus
+// need no work. If whole is true, it does nothing, because these are all of the arguments.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return

@@ -7,20 +7,21 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table is a shard prepared for a program, with the values that depend only on a row.
+// Table is a shard prepared for a program. It includes computed values that depend only on a row.
 type Table struct {
 	Rows int
-	// Nodes[i] has the values of node i, row after row, or is nil if the records do not need them.
+	// Nodes[i] holds the values of node i, row after row. It is nil if records do not need them.
 	Nodes [][]float64
-	// Squares[i] has |x|² for every row if node i is a vector x that is multiplied by a table, and
-	// is otherwise nil.
+	// Squares[i] holds |x|² for each row if node i is a vector x that is multiplied by a table. In all
+	// other cases it is nil.
 	Squares [][]float64
 }
 
-// Load checks rows against the program's columns and computes all values that depend only on one
-// row. columns[k] has the values of column k, row after row. A value outside the public bounds is
-// an error, which names the column but not the value, because that is private. A NaN in a column of
-// real numbers marks a record that was left out and adds zero to every sum.
+// Load checks rows against the program's columns, and computes all values that depend only on a
+// row. columns[k] has the values of column k, row after row. If a value lies outside the public
+// bounds, Load returns an error with the name of the column, but without the value, which is
+// private. A NaN in a column of real numbers marks a record that is left out and adds zero to every
+// sum.
 func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 	p := v.Program()
 	if len(columns) != len(p.Columns) {
@@ -73,8 +74,8 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier reports which nodes that depend on a row only are used by a node of a record, by the
-// prediction or by a generated quantity.
+// frontier finds the nodes that depend only on a row and are used by a node of a record, by the
+// prediction, or by a generated quantity.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))
@@ -95,7 +96,7 @@ func frontier(v *ir.Verified) []bool {
 	return needed
 }
 
-// fill computes the values of all nodes that t keeps, block by block.
+// fill computes all values that t stores, block by block.
 func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	p := v.Program()
 	used, copied := make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -122,14 +123,14 @@ func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	}
 }
 
-// A filler computes the nodes that depend only on a row, for blocks of rows.
+// A filler computes nodes that depend only on a row, for blocks of rows.
 type filler struct {
 	*Machine
 	shared  *Shared
 	columns [][]float64
 }
 
-// compute computes node i for n rows. first is the number of the first row.
+// compute computes node i for n rows, the first of which is row number first.
 func (f *filler) compute(i, first, n int) {
 	node := &f.nodes[i]
 	out, size := f.Value[i], f.size[i]
@@ -154,7 +155,7 @@ func (f *filler) compute(i, first, n int) {
 	}
 }
 
-// product computes node i, the product of a table and a vector of each row.
+// product computes node i, the product of a table and a vector, for n rows.
 func (f *filler) product(i, n int) {
 	table, x := f.nodes[i].Args[0], f.nodes[i].Args[1]
 	if f.nodes[i].Op == ir.Linear {

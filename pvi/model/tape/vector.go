@@ -1,6 +1,6 @@
 package tape
 
-// Dot returns x·y, where x is at least as long as y. It adds four partial sums in parallel.
+// Dot returns x·y. x must be at least as long as y. Four partial sums are computed in parallel.
 func Dot(x, y []float64) float64 {
 	x = x[:len(y)]
 	var a, b, c, d float64
@@ -18,8 +18,9 @@ func Dot(x, y []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// DotRows writes the products of v with the given rows of x to dst. It computes four rows at a
-// time, so that the processor loads them in parallel. Each product is the sum of two partial sums.
+// DotRows writes the products of v with the given rows of x to dst. It works on four rows at a
+// time, so that the processor can load them in parallel. Each product is the sum of two partial
+// sums.
 func DotRows(dst, x []float64, rows []int32, v []float64) {
 	d := len(v)
 	dst = dst[:len(rows)]
@@ -69,9 +70,9 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 	return sa + ta, sb + tb, se + te, sf + tf
 }
 
-// dotTwoStrands returns a·v with the same bits as dotFour. The conversions to float64 prevent fused
-// multiply-adds. With them in only one of the two, the contribution of a record would depend on its
-// place in a batch.
+// dotTwoStrands returns a·v, with the same bits as dotFour. The conversions to float64 prevent
+// fused multiply-adds. If only one of the two functions used these, a record's contribution would
+// depend on its place in the batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The product of a row with a vector has the same bits alone and with other rows, in any position.
+// The product of a row with a vector has the same bits whether it is computed alone or together
+// with other rows, in any position.
 func TestRowsProductsAgree(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	const table = 20
@@ -40,7 +41,8 @@ func TestRowsProductsAgree(t *testing.T) {
 	}
 }
 
-// Each element has the bits of the operation on two numbers, for slices of many lengths.
+// Each element has the same bits as the operation on two single numbers. The test tries slices of
+// many lengths.
 func TestArithmetic(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	for n := range 70 {
