@@ -27,8 +27,8 @@ func wideStudy(t testing.TB, d int) *study.Study {
 	return st
 }
 
-// half returns the server of a study in which half of a thousand clients have answered the first
-// plan, and the releases of the others.
+// half returns the server of a study with a thousand clients, after half of them have answered the
+// first plan, and the releases of the other half.
 func half(b *testing.B) (*Server, [][]byte) {
 	b.Helper()
 	const clients = 1000

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Check finds a deviation only for records with other outcomes. Point estimates have no posterior
-// from which outcomes can be drawn.
+// Check reports a deviation if the records have different outcomes, and none if they fit. With
+// point estimates there is no posterior to draw outcomes from.
 func TestCheck(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", version2), 2)
 	h.finish()

@@ -8,27 +8,27 @@ import (
 )
 
 // If anyone may read releases, each client signs the hash of its release before it encrypts the
-// release for the coordinator. By these hashes anyone can check or fetch the releases in an
-// outcome, and add them up.
+// release for the coordinator. Given these hashes, anyone can check the releases in an outcome, or
+// fetch them, and add them up.
 
-// A Counted lists the clients whose answers an outcome counts, in the order of the roster.
+// A Counted lists the clients whose answers an outcome contains, in the order of the roster.
 type Counted struct {
 	Clients []pvi.ClientID
-	// Commitments are the hashes of the clients' releases, or nil if the outcome does not contain
-	// these.
+	// Commitments are the hashes of the clients' releases, or nil if the outcome does not include the
+	// releases.
 	Commitments [][32]byte
 
 	plan  int
-	sum   []int64 // sum of the outcome if the releases are fetched
+	sum   []int64 // the outcome's sum, if the releases have to be fetched
 	limit int64   // largest absolute value of an element of a release
 }
 
-// Fetched reports whether the releases are too long for the outcome and must be fetched by
-// [Counted.AddUp].
+// Fetched reports whether the releases are too long for the outcome, so that [Counted.AddUp] has to
+// fetch them.
 func (c Counted) Fetched() bool { return c.sum != nil }
 
-// AddUp verifies the sum of an outcome without trusting the coordinator. It fetches the releases
-// and checks their hashes, as [fedpvi/pvi/phase.AddUp] does.
+// AddUp checks the sum in an outcome without trusting the coordinator. It fetches the releases,
+// checks their hashes and adds them up, in the same way as [fedpvi/pvi/phase.AddUp].
 func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	hashes := make([]pvi.Digest, len(signed))
 	for m := range signed {
@@ -37,18 +37,19 @@ func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	return pvi.AddUp(fmt.Sprintf("plan %d", c.plan), c.Clients, hashes, c.sum, c.limit, fetch)
 }
 
-// Fetched reports whether the releases for a plan are too long for its outcome and must be fetched.
+// Fetched reports whether the releases for a plan are too long for its outcome, so that they have
+// to be fetched.
 func (s *Server) Fetched(plan int) bool {
 	place, number := s.course.at(plan)
 	return s.course.phases[place].fetched(number)
 }
 
-// Commitment returns the hash of a client's release for a plan, which the client signs.
+// Commitment returns the hash of a client's release for a plan. The client signs this hash.
 func (s *Server) Commitment(plan int, release []byte) ([32]byte, error) {
 	return s.course.commitment(plan, release)
 }
 
-// WriteRelease writes the bytes of a release whose hash is the commitment.
+// WriteRelease writes those bytes of a release that the commitment is the hash of.
 func (s *Server) WriteRelease(w io.Writer, plan int, release []byte) error {
 	v, err := s.course.vectorOf(plan, release)
 	if err != nil {
@@ -74,7 +75,7 @@ func (c *course) counted(e Entry) (Counted, error) {
 	}
 	counted, releases := Counted{Clients: sum.Participants, plan: e.Plan}, sum.Releases
 	if releases == nil && len(sum.Participants) == 1 {
-		releases = sum.Elements // the sum of one release is that release
+		releases = sum.Elements // with one release, the sum is that release
 	}
 	if sum.Elements == nil {
 		return counted, nil

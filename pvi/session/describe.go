@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Posterior adds names, intervals and natural units to a [Result]. If the study reports point
-// estimates, it has Estimates in place of Marginals, and its Result has no q.
+// A Posterior is a [Result] with names, intervals and natural units. If the study reports point
+// estimates, it has Estimates instead of Marginals, and the Result has no q.
 type Posterior struct {
 	Marginals []Marginal     `json:"marginals,omitempty"`
 	Estimates []fit.Estimate `json:"estimates,omitempty"`
@@ -25,7 +25,7 @@ type Posterior struct {
 	// Quantities are computed from the parameters. See [fit.Quantity].
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 
-	// Prior compares the posterior with the prior. It is nil in version 1, and if the prior is not
+	// Prior compares the posterior with the prior. It is nil in version 1 and for priors that are not
 	// normal.
 	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
 
@@ -36,28 +36,29 @@ type Posterior struct {
 	model *fit.Model
 }
 
-// A Marginal is the posterior of one parameter.
+// A Marginal is the posterior distribution of one parameter.
 type Marginal struct {
 	Name string `json:"name"`
-	Log  bool   `json:"log"` // whether the logarithm of the parameter is normal
+	Log  bool   `json:"log"` // whether the logarithm of the parameter is normal, rather than the parameter
 
-	// Natural is the marginal in natural units, with the privacy noise if there is a noise-aware
-	// posterior.
+	// Natural is the marginal in natural units. If there is a noise-aware posterior, it includes the
+	// privacy noise.
 	fit.Natural
 
-	// NoiseAware is the interval with the privacy noise, or nil.
+	// NoiseAware is the interval that includes the privacy noise, or nil.
 	NoiseAware *Interval `json:"noise_aware,omitempty"`
 
-	// NoiseSD is the part of the noise-aware sd due to the privacy noise. It is nil without a
-	// noise-aware posterior, and if the noise-aware sd is below that of q.
+	// NoiseSD is the part of the noise-aware standard deviation that the privacy noise causes. It is
+	// nil if there is no noise-aware posterior, or if its standard deviation is smaller than that of
+	// q.
 	NoiseSD *float64 `json:"noise_sd,omitempty"`
 
-	Interval // under q, without the privacy noise
+	Interval // interval under q, without the privacy noise
 }
 
-// An Interval holds central 95 % and 90 % intervals of a parameter on the model's scale. Mean and
-// SD are those of the parameter or, if [Marginal].Log is true, of its logarithm. The quantiles are
-// always those of the parameter.
+// An Interval holds the central 95 % and 90 % intervals of a parameter on the model's scale. Mean
+// and SD describe the parameter or, if [Marginal].Log is true, its logarithm. The quantiles are
+// always those of the parameter itself.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
@@ -67,7 +68,7 @@ type Interval struct {
 	Q95   float64 `json:"q95"`
 }
 
-// normal90 is the 95 % point of the standard normal distribution.
+// normal90 is the 95 % quantile of the standard normal distribution.
 const normal90 = 1.6448536269514722
 
 func interval(p fit.Parameter, mean, sd float64) Interval {
@@ -135,10 +136,11 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 	return p, err
 }
 
-// Generator returns a generator of the quantities that the study's program generates, or nil.
+// Generator returns a generator for the quantities that the study's program computes after the fit.
+// It returns nil if there are none.
 func (p *Posterior) Generator() *model.Generator { return p.model.Generator() }
 
-// gaussian returns the posterior from [Posterior.Moments] as a family and natural parameters.
+// gaussian returns the posterior of [Posterior.Moments] as a family and natural parameters.
 func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
 	if p.model.Study.Model.Absent() {
 		return nil, nil, errors.New("the study has no model, and so no posterior")
@@ -152,8 +154,8 @@ func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
 	return family, natural, family.FromMoments(natural, mean, cov)
 }
 
-// Moments returns the mean and the covariance of θ under the posterior that readers should use: the
-// noise-aware one if there is one, and otherwise q.
+// Moments returns the mean and the covariance of θ under the posterior that readers should use.
+// That is the noise-aware posterior or, if there is none, q.
 func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 	r := p.Result
 	mean, sd, rows := r.Mean, r.SD, r.Covariance
@@ -170,10 +172,10 @@ func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 	return mean, mat.NewDiagDense(len(sd), variances)
 }
 
-// Table writes the posterior in natural units, with ratios of odds or rates if ratios is true
-// ([words.Natural]), and then on the model's scale. Point estimates have a single table. Generated
-// quantities, notes, the tables that describe the records and the scores of held-out records
-// follow.
+// Table writes the posterior, first in natural units and then on the model's scale. If ratios is
+// true, effects in natural units are written as ratios of odds or rates ([words.Natural]). Point
+// estimates have only one table. After that come generated quantities, notes, the tables that
+// describe the records, and the scores of held-out records.
 func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	if p.model.Study.Model.Absent() {
 		return p.tables(w)
@@ -220,7 +222,7 @@ func (p *Posterior) tables(w io.Writer) error {
 	return words.Tables(w, p.Result.Tables)
 }
 
-// Notes returns sentences to show with the posterior.
+// Notes returns sentences that should be shown with the posterior.
 func (p *Posterior) Notes() []string {
 	if p.doubt == "" {
 		return p.Result.Notes

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Describe uses the scale that the scale phase found. Intervals in natural units include the
-// privacy noise and come first.
+// Describe uses the scale from the scale phase. Intervals in natural units come first, and include
+// the privacy noise.
 func TestDescribe(t *testing.T) {
 	document := `
 study = { version = 1, name = "s" }
@@ -35,7 +35,7 @@ column = [
 	}
 	p, err := Describe(st, r)
 	check(t, err)
-	// On the model's scale, the column u is (u − 50)/10. So the slope per unit of u is .15 and the
+	// On the model's scale, column u is (u − 50)/10. The slope per unit of u is therefore .15, and the
 	// intercept is .4 − 5·1.5.
 	intercept, slope := p.Marginals[0], p.Marginals[1]
 	sd := math.Sqrt(.09 - 2*5*.06 + 25*.25)

@@ -3,12 +3,13 @@
 //   - the rounds
 //   - the last round, if the study has a one-step posterior
 //
-// Inputs and outputs are bytes. The package does not use a clock, files or the network.
+// All inputs and outputs are bytes. The package uses neither clock nor files nor network.
 //
-// A [Server] makes plans, and the [Site] of each client answers them. The server's messages are
-// entries, plans and outcomes, which every site receives in order. Plans are numbered from 1 over
-// all phases. The study's schedule determines how many plans may be open at once.
+// A [Server] makes plans, and each client has a [Site], which answers them. The server sends plans
+// and outcomes, together called entries. Each site gets all entries in the same order. Plans are
+// numbered from 1 over all phases. The schedule of the study determines how many plans may be open
+// at the same time.
 //
-// Both sides have states that can be saved at any time and restored. A state contains no record. A
-// site's state contains the client's own factor and must not leave the client.
+// The state of a server or a site can be saved and restored at any time. It does not contain
+// records. A site's state contains the client's own factor, and must not leave the client.
 package session

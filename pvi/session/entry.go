@@ -1,9 +1,9 @@
 package session
 
-// A Kind states whether an entry is a plan or an outcome, and of which phase.
+// A Kind says whether an entry is a plan or an outcome, and which phase it belongs to.
 type Kind string
 
-// Kinds of entries, in the order of the phases.
+// The kinds of entries are listed in the order of the phases.
 const (
 	ScalePlan      Kind = "scale-plan"
 	ScaleOutcome   Kind = "scale-outcome"
@@ -13,10 +13,10 @@ const (
 	OneStepOutcome Kind = "one-step-outcome"
 )
 
-// An Entry is a message of the coordinator to all clients: a plan or an outcome. Its body is a
-// message of [fedpvi/pvi/wire], whose bytes must not be changed.
+// An Entry is a message from the coordinator to all clients. It is either a plan or an outcome. Its
+// body is a message of [fedpvi/pvi/wire], and the bytes must not be changed.
 type Entry struct {
 	Kind Kind   `json:"kind"`
-	Plan int    `json:"ask"` // number of the plan over all phases, from 1
+	Plan int    `json:"ask"` // number of the plan, counted from 1 over all phases
 	Body []byte `json:"body"`
 }

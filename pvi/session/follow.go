@@ -2,10 +2,10 @@ package session
 
 import "slices"
 
-// Follow processes the next entry of the study. A plan that names this client becomes the pending
-// plan. An outcome is applied, or queued while another plan is pending. Follow returns
-// [pvi.Refused] if the entry contradicts earlier ones, and the client must then stop. Any other
-// error ends the study too.
+// Follow processes the next entry of the study. A plan that asks this client becomes the pending
+// plan. An outcome is applied, or put in a queue if a plan is pending. If the entry contradicts
+// earlier ones, Follow returns [pvi.Refused], and the client must stop. Any other error ends the
+// study as well.
 func (s *Site) Follow(e Entry) error {
 	if err := s.drain(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Site) followOutcome(e Entry) error {
 		return nil
 	}
 	pending := s.pending
-	s.pending = nil // the plan ended without this client's answer
+	s.pending = nil // the plan has ended without this client's answer
 	err := s.drain()
 	if err == nil {
 		err = s.settle(e)
@@ -70,14 +70,14 @@ func (s *Site) followOutcome(e Entry) error {
 	return nil
 }
 
-// checkQueued refuses an outcome that cannot come next, as far as this is known before the queue is
-// applied.
+// checkQueued refuses an outcome that cannot be the next one. It checks as much as is known before
+// the queue is applied.
 func (s *Site) checkQueued(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	return s.phaseOf(&e).checkQueued(number, e.Body, len(s.queue))
 }
 
-// drain applies the queued outcomes unless a plan is pending.
+// drain applies the outcomes in the queue, unless a plan is pending.
 func (s *Site) drain() error {
 	for s.pending == nil && len(s.queue) > 0 {
 		if err := s.settle(s.queue[0]); err != nil {
@@ -88,7 +88,7 @@ func (s *Site) drain() error {
 	return nil
 }
 
-// settle applies an outcome, and begins the next phase if it ends one.
+// settle applies an outcome. If it is the last one of a phase, settle begins the next phase.
 func (s *Site) settle(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	if err := s.phaseOf(&e).settle(number, e.Body); err != nil {

@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Foretell returns the plan that the server sends next, in every phase and after a restart. It
-// returns nil after the last plan, and in an asynchronous study, whose plans depend on the order of
-// answers.
+// Foretell returns the plan that the server will send next, in every phase and even after a
+// restart. It returns nil after the last plan. It also does so in an asynchronous study, in which
+// plans depend on the order of answers.
 func TestPlansAreForetold(t *testing.T) {
 	for name, c := range map[string]struct {
 		privacy, inference string

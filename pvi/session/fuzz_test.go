@@ -19,8 +19,8 @@ func everyPhase(t testing.TB) *study.Study {
 	return planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", "", scaledPrivately...)
 }
 
-// along runs a study of two clients. For every plan it calls look with client 0's answer, before
-// client 1 answers.
+// along runs a study with two clients. For each plan it calls look with the answer of client 0,
+// before client 1 answers.
 func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answer)) {
 	h := newHouse(t, st, 2)
 	for !h.server.Done() {
@@ -30,8 +30,8 @@ func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answ
 	}
 }
 
-// FuzzHostile passes arbitrary bytes to servers and sites at every stage. Refused bytes change
-// nothing.
+// FuzzHostile passes arbitrary bytes to servers and sites at every stage of a study. If they refuse
+// the bytes, they must not have changed.
 func FuzzHostile(f *testing.F) {
 	st := everyPhase(f)
 	type moment struct{ site, server []byte }
@@ -85,8 +85,8 @@ func FuzzHostile(f *testing.F) {
 	})
 }
 
-// A server or site that is restored from a damaged state can be saved again, and makes no release
-// without a charge.
+// A server or site restored from a damaged state can be saved again, and does not make a release
+// without charging it.
 func FuzzDamagedState(f *testing.F) {
 	st := everyPhase(f)
 	along(f, st, func(h *house, plan Entry, a Answer) {
@@ -106,7 +106,7 @@ func FuzzDamagedState(f *testing.F) {
 			_, _ = RestoreSite(st, roster, "c01", planeRecords(1, 41), saved)
 		}
 	}
-	var fixed uint64 // largest number of bytes that restoring an undamaged state allocates
+	var fixed uint64 // number of bytes that restoring an undamaged state allocates, at most
 	along(f, st, func(h *house, _ Entry, _ Answer) {
 		server, site := state(f, h.server), state(f, h.sites[1])
 		fixed = max(fixed, memory.Allocated(func() { restore(true, server) }), memory.Allocated(func() { restore(false, site) }))
@@ -140,8 +140,8 @@ func FuzzDamagedState(f *testing.F) {
 	})
 }
 
-// Servers and sites refuse a state of another study, roster, client or version, a truncated state,
-// and one of two moments.
+// Servers and sites refuse a truncated state, and a state of another study, roster, client or
+// version. They also refuse a mixture of states from two different times.
 func TestStateIsChecked(t *testing.T) {
 	st := everyPhase(t)
 	otherStudy := planeStudy(t, noPrivacy, "", "")
@@ -174,7 +174,8 @@ func TestStateIsChecked(t *testing.T) {
 			site("damaged", st, "c01", b)
 		}
 	}
-	// Combine two saved states: the phases' sections from one, and the own section from the other.
+	// The test combines two saved states: it takes the sections of the phases from one, and the
+	// section of the server or site itself from the other.
 	for i := range states[1:] {
 		for k := range 2 {
 			var a, b sections

@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Parts of the study files of the tests.
+// The tests build their study files from these parts.
 const (
 	noPrivacy     = linestudy.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
@@ -33,7 +33,7 @@ func planeStudy(t testing.TB, privacy, inference, federation string, overrides .
 	return st
 }
 
-// scaled adds a scale phase without noise to a study, and scaledPrivately one with noise.
+// scaled adds a scale phase without noise to a study. scaledPrivately adds one with noise.
 var (
 	scaled          = []study.Override{{Key: "model.standardise", Value: `"private"`}}
 	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
@@ -48,7 +48,7 @@ func planeRecords(m, n int) *shard.Records {
 	return records
 }
 
-// A house holds the server and all sites of one study, which exchange messages in memory.
+// A house holds the server and all sites of a study. They exchange messages in memory.
 type house struct {
 	t       testing.TB
 	study   *study.Study
@@ -82,7 +82,7 @@ func (h *house) newSite(m int) *Site {
 	return site
 }
 
-// next publishes and delivers all plans that are ready, and returns the last.
+// next publishes and delivers all plans that are ready, and returns the last of them.
 func (h *house) next() Entry {
 	h.t.Helper()
 	from := len(h.said)
@@ -120,7 +120,8 @@ func (h *house) answer(m int) Answer {
 	return a
 }
 
-// send passes the answer of client m to the server, and any outcome to all sites.
+// send passes client m's answer to the server. If this leads to an outcome, it passes that to all
+// sites.
 func (h *house) send(m int) Answer {
 	h.t.Helper()
 	a := h.answer(m)
@@ -139,7 +140,7 @@ func (h *house) close(ask int) {
 	h.say(e)
 }
 
-// round makes all clients with a pending plan answer, in order, until no plan is pending.
+// round lets all clients with a pending plan answer, one after the other, until no plan is pending.
 func (h *house) round() (answers []Answer) {
 	h.t.Helper()
 	h.next()
@@ -158,7 +159,7 @@ func (h *house) finish() {
 	}
 }
 
-// restored returns a copy of the site of client m, restored from its state.
+// restored returns a copy of client m's site that was restored from its state.
 func (h *house) restored(m int) *Site {
 	h.t.Helper()
 	site, err := RestoreSite(h.study, h.roster, h.roster[m], h.records[m], state(h.t, h.sites[m]))
@@ -173,7 +174,7 @@ func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	return b
 }
 
-// refused fails the test unless try returns [pvi.Refused] and leaves the state of m as it was.
+// refused fails the test unless try returns [pvi.Refused] and m is still in the same state.
 func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try func() error) {
 	t.Helper()
 	before := state(t, m)

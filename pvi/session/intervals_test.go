@@ -13,8 +13,9 @@ import (
 
 var version2 = study.Override{Key: "study.version", Value: "2"}
 
-// A Result of point estimates has λ and the mean, but no sds and no covariance. The Posterior lacks
-// λ too, because λ determines the sds.
+// A Result with point estimates has λ and the mean, but neither standard deviations nor a
+// covariance. The Posterior does not even have λ, because one could compute standard deviations
+// from it.
 func TestPointEstimates(t *testing.T) {
 	for _, c := range []struct{ privacy, inference, q string }{
 		{recordPrivacy, steps, "diagonal"},
@@ -72,8 +73,8 @@ func TestPointEstimates(t *testing.T) {
 	}
 }
 
-// A study of version 2 with a last round reports only the noise-aware posterior, or point estimates
-// if that round is void.
+// A study of version 2 with a last round reports only the noise-aware posterior. If that round is
+// void, it reports point estimates.
 func TestOnePosteriorWithALastRound(t *testing.T) {
 	inference := steps + "\nnoise_aware = \"one-step\""
 	h, old := newHouse(t, planeStudy(t, recordPrivacy, inference, "", version2), 2), newHouse(t, planeStudy(t, recordPrivacy, inference, ""), 2)
@@ -86,8 +87,8 @@ func TestOnePosteriorWithALastRound(t *testing.T) {
 	want, err := old.server.Result()
 	check(t, err)
 	a := want.NoiseAware
-	// The seed of the draws over which the sds average depends on the study's digest, so the sds
-	// differ a little.
+	// The standard deviations are averages over draws, whose seed depends on the study's digest. They
+	// therefore differ a little.
 	near := func(x, y float64) bool { return math.Abs(x/y-1) < .05 }
 	if r.NoiseAware != nil || !slices.Equal(r.Mean, a.Mean) || !slices.EqualFunc(r.SD, a.SD, near) || len(r.Covariance) != 2 || !slices.Equal(r.Natural, want.Natural) {
 		t.Errorf("%+v, want the posterior %+v", r, a)

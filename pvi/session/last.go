@@ -13,10 +13,11 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// lastPhase is the phase of the last round, which determines the one-step posterior.
+// lastPhase is the phase of the last round, from which the one-step posterior is computed.
 type lastPhase struct {
 	*course
-	// last round for the public bounds, for its sizes; the actual one may have other noise
+	// last round under the public bounds, which is used for sizes only; the actual round may have
+	// different noise
 	sizes *lastround.Round
 }
 
@@ -81,11 +82,11 @@ func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
 
 func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
 
-// An ending is the outcome from which servers and sites compute the one-step posterior.
+// An ending is the outcome that servers and sites compute the one-step posterior from.
 type ending struct {
 	*lastPhase
 	round   *lastround.Round   // last round on the final scale
-	outcome *lastround.Outcome // nil before the last round has ended
+	outcome *lastround.Outcome // nil until the last round has ended
 }
 
 func (e *ending) outcomes() int {

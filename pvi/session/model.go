@@ -11,8 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An answer contains the hash of the state behind its plan. The hash covers the numbers in the
-// plan, which are the same for all clients even if machines round differently.
+// An answer contains the hash of the state that its plan was made from. The hash covers only the
+// numbers in the plan. These are the same for all clients, even if their machines round
+// differently.
 
 func newModelHash(digest pvi.Digest) hash.Hash {
 	h := sha256.New()
@@ -29,7 +30,8 @@ func word(h hash.Hash, n uint64) {
 
 func sum(h hash.Hash) [32]byte { return [32]byte(h.Sum(nil)) }
 
-// modelOfScale identifies the state of the scale phase by the bounds of the columns.
+// modelOfScale returns the hash for the state of the scale phase, which consists of the column
+// bounds.
 func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	h := newModelHash(digest)
 	for _, b := range bounds {
@@ -39,7 +41,7 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	return sum(h)
 }
 
-// modelOfLambda identifies the state of the rounds by λ.
+// modelOfLambda returns the hash for the state of the rounds, which consists of λ.
 func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
@@ -56,7 +58,8 @@ func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	return sum(h)
 }
 
-// modelOfPoint identifies the state of the last round by the point θ of gradients and curvatures.
+// modelOfPoint returns the hash for the state of the last round, which consists of the point θ
+// where gradients and curvatures are computed.
 func modelOfPoint(digest pvi.Digest, point []float64) [32]byte {
 	h := newModelHash(digest)
 	for _, x := range point {

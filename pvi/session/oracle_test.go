@@ -64,8 +64,9 @@ opens = "sums"
 #federation
 `
 
-// An asking is a study that tries to find out, at no privacy cost, whether a file has the record in
-// line. Its text singles the record out, and replaces key in the study.
+// An asking is a study that tries to find out whether a file contains the record in line, without
+// paying for it in privacy. It replaces key in the study by text, which treats this record
+// differently from all others.
 type asking struct{ line, key, text string }
 
 func (a asking) study(t *testing.T) *study.Study {
@@ -74,7 +75,7 @@ func (a asking) study(t *testing.T) *study.Study {
 	switch a.key {
 	case "#federation", "#table":
 		text = strings.Replace(text, a.key, a.text, 1)
-	default: // a.text replaces the settings of the column before the mark a.key
+	default: // a.text replaces the settings of the column up to the mark a.key
 		i := strings.Index(text, a.key)
 		from := strings.LastIndex(text[:i], "type = ")
 		text = text[:from] + a.text + text[i+len(a.key):]
@@ -86,8 +87,8 @@ func (a asking) study(t *testing.T) *study.Study {
 	return st
 }
 
-// askings returns studies that single out a record by different rules, such as bounds or the
-// largest number of records.
+// askings returns studies that treat one record differently from all others, by means such as
+// bounds or the largest number of records.
 func askings() (all []asking) {
 	const person = "77,rare,0.31,5"
 	numeric := func(low, high float64, rest string) string {
@@ -122,16 +123,16 @@ func askings() (all []asking) {
 	)
 }
 
-// heard is everything about a client that others can see.
+// heard is everything that others can see of a client.
 type heard struct {
-	faults   []string // messages of errors that stop the client
+	faults   []string // messages of the errors that stop the client
 	messages [][]byte
 	spent    []string
 	first    []int64 // numbers of the first message
 }
 
-// listen runs a study in which the first client has the given file, and returns all that others see
-// of this client.
+// listen runs a study in which the first client has the given file, and returns everything that
+// others see of this client.
 func listen(t *testing.T, st *study.Study, text string) (h heard) {
 	t.Helper()
 	fault := func(err error) bool {
@@ -202,9 +203,9 @@ func numbers(t *testing.T, release []byte) []int64 {
 	return r.Change
 }
 
-// Each study runs with and without the record. If the study leaves the record out, others see the
-// same bytes. Otherwise only released numbers differ, those of the first message by at most the
-// sensitivity for which the noise was chosen.
+// Each study runs once with the record and once without it. If the study leaves the record out,
+// others must see the same bytes in both runs. If it does not, only released numbers may differ,
+// and those in the first message by at most the sensitivity that the noise was chosen for.
 //
 //abuse:case P20 in 40 studies that try to ask about a record its presence changes only the charge
 func TestRecordsAnswerNoQuestion(t *testing.T) {
@@ -245,8 +246,8 @@ func TestRecordsAnswerNoQuestion(t *testing.T) {
 	}
 }
 
-// With batches of a fixed size, the number of records is public, and records that are left out
-// count. Whether the last record fits changes neither participation nor costs.
+// With batches of fixed size, the number of records is public, and includes records that are left
+// out. Participation and costs do not depend on whether the last record fits.
 func TestLeftOutRecordsOfFixedBatches(t *testing.T) {
 	for _, c := range []struct{ family, y, more string }{
 		{`family = "linear"`, "#y", ""},
@@ -287,7 +288,7 @@ func apart(a, b []int64) float64 {
 	return math.Sqrt(squared)
 }
 
-// sensitivity is that of the first round, in lattice steps.
+// sensitivity returns the sensitivity of the first round in lattice steps.
 func sensitivity(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	p, err := pvi.NewProtocol(st, []pvi.ClientID{"asked", "other"})

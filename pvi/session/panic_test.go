@@ -16,9 +16,9 @@ func (faulty) answer(a *Answer, _ []byte, _ *dpmech.Stream) error {
 	panic("the record 424242")
 }
 
-// If an answer panics outside the wall around single records, the error names the place in the code
-// but no value, the whole quote is charged, and the plan stays without an answer. The client goes
-// on.
+// If the code that recovers from panics in the computation for single records does not catch a
+// panic, the answer fails. The error then says where in the code it happened, but contains no
+// value. The client pays the whole quote, does not answer the plan, and goes on with the study.
 //
 //abuse:case A13 a panic while a plan is answered is charged, and the error has no value
 func TestPanicIsCharged(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// poisoned returns a copy of a release in which each number from index from on is −2^bits, 0 or
-// 2^bits at random. All kinds of releases end with the numbers.
+// poisoned returns a copy of a release, in which all numbers from index from on are replaced by
+// −2^bits, 0 or 2^bits at random. In all kinds of releases, the numbers come last.
 func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	out := append([]byte(nil), release...)
 	for at := len(out) - 8; at >= from; at -= 8 {
@@ -23,7 +23,7 @@ func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	return out
 }
 
-// numbersFrom returns the index at which the numbers of a release begin, after their length.
+// numbersFrom returns the index where the numbers of a release begin. They come after their length.
 func numbersFrom(release []byte) int {
 	for n := 1; 8*n+4 < len(release); n++ {
 		at := len(release) - 8*n - 4
@@ -34,8 +34,8 @@ func numbersFrom(release []byte) int {
 	return len(release)
 }
 
-// The most harmful release that the server accepts leads to a rejected round or a useless
-// posterior.
+// A client sends the most harmful release that the server accepts. Either the round is rejected, or
+// the posterior is useless.
 //
 //abuse:case A13 at most a round is rejected, by a public rule
 //abuse:case A20 no study ends by it
@@ -69,8 +69,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 						case err == nil:
 							h.poison(m, a, random)
 						case m == 0:
-							// Client 0 may fail here, because its state lacks the numbers that
-							// replaced its release.
+							// Client 0 may fail here, because its state does not have the numbers that were sent in its
+							// name.
 						default:
 							t.Log(err)
 						}
@@ -88,8 +88,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	}
 }
 
-// poison sends the answer of client m and delivers the outcome. If m is 0, the numbers become 0 and
-// ±2^bits, with the largest bits that the server accepts.
+// poison sends the answer of client m and delivers the outcome. If m is 0, it first replaces the
+// numbers by 0 and ±2^bits, with the largest bits that the server accepts.
 func (h *house) poison(m int, a Answer, random *rand.Rand) {
 	h.t.Helper()
 	for bits := 62; ; bits-- {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// In every phase the server refuses invalid releases and does not change.
+// In every phase, the server refuses invalid releases and stays in the same state.
 //
 //abuse:case A20 refused in every phase, state unchanged
 func TestServerRefuses(t *testing.T) {
@@ -110,7 +110,7 @@ func TestSiteRefuses(t *testing.T) {
 	}
 }
 
-// A client that did not answer a plan refuses an outcome that counts its answer.
+// A client refuses an outcome that claims to contain its answer, if it did not answer that plan.
 //
 //abuse:case A16 a copy notices an answer that it did not give
 func TestCountedWithoutAnAnswer(t *testing.T) {
@@ -125,7 +125,7 @@ func TestCountedWithoutAnAnswer(t *testing.T) {
 	refused(t, "an answer that it did not give", "", silent, func() error { return silent.Follow(h.said[1]) })
 }
 
-// A client refuses a second plan that names it before the first has an outcome.
+// If a plan asks a client, and has no outcome yet, the client refuses another plan that asks it.
 //
 //abuse:case A02 refused
 func TestSecondPlanIsRefused(t *testing.T) {
@@ -139,8 +139,8 @@ func TestSecondPlanIsRefused(t *testing.T) {
 	}
 }
 
-// A server that is restored to its state after the last entry, and collects the releases since then
-// in random order, has the state of one that was never restored.
+// A server is restored from its state after the last entry, and collects the releases since then in
+// random order. It ends up in the same state as a server that never stopped.
 func TestReplay(t *testing.T) {
 	const clients = 7
 	for _, c := range []struct{ privacy, inference string }{
@@ -173,7 +173,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A site's state depends on records only after it has answered.
+// A site's state does not depend on the records before its first answer.
 //
 //abuse:case A18 before it answers, a client's state tells nothing
 func TestStateHoldsNoRecord(t *testing.T) {
@@ -194,7 +194,7 @@ func TestStateHoldsNoRecord(t *testing.T) {
 	}
 }
 
-// A client refuses a plan of the next phase while one of the present phase is open.
+// A client refuses a plan of the next phase while a plan of the current phase is open.
 func TestAPlanBeforeItsPhase(t *testing.T) {
 	h := newHouse(t, everyPhase(t), 2)
 	site := h.sites[0]
@@ -210,7 +210,7 @@ func TestAPlanBeforeItsPhase(t *testing.T) {
 	}
 }
 
-// In every phase, a plan with fewer answers than the study's min_clients is void.
+// In every phase, a plan is void if it gets fewer answers than the study's min_clients.
 //
 //abuse:case A05 the least number holds in every phase
 func TestFewestInEveryPhase(t *testing.T) {

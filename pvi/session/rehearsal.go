@@ -12,17 +12,17 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A Rehearsal simulates a study with made-up records, so that a client can time its own work before
-// it consents.
+// A Rehearsal simulates a study with made-up records, so that clients can measure their computing
+// time before they consent.
 type Rehearsal struct {
 	server *Server
 	sites  []*Site
 	noise  *dpmech.Stream
-	last   Answer // answer that was computed last
+	last   Answer // answer that was computed most recently
 }
 
-// NewRehearsal returns a rehearsal before its first plan. Client m of the roster has records[m]
-// made-up records. Further clients send copies of these clients' answers.
+// NewRehearsal returns a rehearsal in its initial state. Client m of the roster has records[m]
+// made-up records. All clients beyond these send copies of the answers.
 func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehearsal, error) {
 	server, err := NewServer(st, roster)
 	if err != nil {
@@ -39,8 +39,8 @@ func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehe
 	return r, nil
 }
 
-// rehearsed returns count made-up records. Every second has the highest outcome, so that fits take
-// as long as with real records.
+// rehearsed returns the given number of made-up records. Every other record has the highest
+// outcome, so that fits take as long as with real records.
 func rehearsed(st *study.Study, count int) *shard.Records {
 	made, records := method.MadeUp(st, st.Digest, 0, count), new(shard.Records)
 	outcome := st.ColumnIndex(st.Model.Outcome)
@@ -48,7 +48,7 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 		row := made.Row(i)
 		for j := range row {
 			if c := &st.Columns[j]; c.Low == math.Trunc(c.Low) && c.High >= c.Low+1 {
-				row[j] = math.Trunc(row[j]) // a program may read integers
+				row[j] = math.Trunc(row[j]) // a program may require integers
 			}
 		}
 		if outcome >= 0 && i%2 == 1 {
@@ -64,8 +64,8 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 	return records
 }
 
-// Work is a computation of a client that the caller can time: following an entry or answering a
-// plan.
+// Work is one piece of a client's work, following an entry or answering a plan. The caller can time
+// it.
 type Work struct {
 	Client int  // index of the client in the roster
 	Kind   Kind // kind of the entry or plan
@@ -73,9 +73,9 @@ type Work struct {
 	Do     func() error
 }
 
-// Step simulates the next plan, or all that are open at the same time, with their outcomes. do is
-// called for each computation of a client with records, and must call [Work.Do]. Step returns false
-// if the study is over.
+// Step simulates the next plan and its outcome, or all plans that are open at the same time. It
+// calls do for each piece of work of a client with records, and do must call [Work.Do]. Step
+// returns false when the study is over.
 func (r *Rehearsal) Step(do func(Work) error) (bool, error) {
 	var plans []Entry
 	for e, ok := r.server.Next(); ok; e, ok = r.server.Next() {
@@ -105,8 +105,8 @@ func (r *Rehearsal) follow(e Entry, do func(Work) error) error {
 	return nil
 }
 
-// answer completes a plan with answers of the clients with records, and copies of them for the
-// others.
+// answer completes a plan: clients with records answer it, and the other clients send copies of
+// these answers.
 func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
 	own := map[pvi.ClientID]Answer{}
 	for i, s := range r.sites {
@@ -148,7 +148,7 @@ func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
 	return r.server.CollectSum(plan.Plan, sum)
 }
 
-// copied returns a copy of a release for another client and plan.
+// copied returns a copy of a release that is addressed from another client to another plan.
 func (c *course) copied(release []byte, plan Entry, id pvi.ClientID) ([]byte, error) {
 	_, number := c.at(plan.Plan)
 	switch plan.Kind {

@@ -10,14 +10,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The two clients with records follow every plan and outcome, and answer the plans that name them.
+// Both clients with records follow every plan and every outcome, and answer the plans that ask
+// them.
 func TestRehearsalPlaysTheWholeStudy(t *testing.T) {
 	type counts struct{ answers, entries, rounds int }
 	const private = "unit = \"record\"\nnoise_multiplier = 4\ndelta = 1e-5\nclip = 60"
 	for name, c := range map[string]struct {
 		parts   linestudy.Parts
 		clients int
-		want    counts // work of each client
+		want    counts // number of pieces of work of each client
 	}{
 		"synchronous":  {linestudy.Parts{Privacy: private, Inference: "rounds = 3"}, 5, counts{3, 6, 3}},
 		"sequential":   {linestudy.Parts{Inference: "rounds = 2\nschedule = \"sequential\""}, 3, counts{2, 12, 2}},

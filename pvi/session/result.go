@@ -17,13 +17,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Result holds the numbers that a study has found, and its privacy costs. Server and sites each
-// compute it, and equal numbers give the same JSON bytes.
+// A Result holds the numbers that a study has found, and their privacy costs. The server and each
+// site compute it for themselves. Equal numbers give the same JSON bytes.
 type Result struct {
 	Version  int            `json:"version"`
 	Study    string         `json:"study"`
 	Digest   string         `json:"digest"`   // SHA-256 of the study document
-	Protocol string         `json:"protocol"` // identity of the protocol of the rounds
+	Protocol string         `json:"protocol"` // digest of the protocol of the rounds
 	Clients  []pvi.ClientID `json:"clients"`
 
 	Outcomes int `json:"outcomes"` // number of outcomes of the rounds
@@ -31,22 +31,22 @@ type Result struct {
 
 	Family     string      `json:"family"`               // family of q: "full" or "diagonal"
 	Names      []string    `json:"names"`                // names of the coordinates of θ
-	Natural    []float64   `json:"natural,omitempty"`    // natural parameters of q; may be left out by [Describe]
+	Natural    []float64   `json:"natural,omitempty"`    // natural parameters of q; [Describe] may omit them
 	Mean       []float64   `json:"mean"`                 // mean of θ, on the model's scale
-	SD         []float64   `json:"sd,omitempty"`         // sds of θ; absent with point estimates
-	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal, or with point estimates
+	SD         []float64   `json:"sd,omitempty"`         // standard deviations of θ; absent for point estimates
+	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, row by row; absent for point estimates or if q is diagonal
 
 	NoiseAware *NoiseAware    `json:"noise_aware,omitempty"`
-	Scale      []scale.Column `json:"scale,omitempty"` // scale of the columns from the scale phase
+	Scale      []scale.Column `json:"scale,omitempty"` // scale of the columns, as found by the scale phase
 	Costs      []Cost         `json:"costs,omitempty"` // costs of the whole study for one client
 	Notes      []string       `json:"notes,omitempty"`
-	Arrived    *bool          `json:"arrived,omitempty"` // see [method.Remarks]; nil if the method does not check it
+	Arrived    *bool          `json:"arrived,omitempty"` // see [method.Remarks]; nil if the method does not check convergence
 
 	Tables  *describe.Summary `json:"tables,omitempty"`   // tables that describe the records
 	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records
 }
 
-// remark adds the remarks of a method, if there are any.
+// remark adds the method's remarks to the result, if there are any.
 func (r *Result) remark(remarks *method.Remarks) {
 	if remarks != nil {
 		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
@@ -54,34 +54,34 @@ func (r *Result) remark(remarks *method.Remarks) {
 	}
 }
 
-// A NoiseAware is a posterior whose sds include the privacy noise.
+// A NoiseAware is a posterior whose standard deviations include the privacy noise.
 type NoiseAware struct {
 	Method     string      `json:"method"` // method: "one-step" or "closed-form"
 	Mean       []float64   `json:"mean"`
 	SD         []float64   `json:"sd"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// GradientNoise and CurvatureNoise are sds of all clients' noise in an element of the sum of
-	// gradients and of curvatures.
+	// GradientNoise and CurvatureNoise are the standard deviations of the noise of all clients
+	// together, in an element of the sum of gradients and of the sum of curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }
 
-// A Cost is the privacy cost of all releases of one client for one observer and adjacency.
+// A Cost is the privacy cost of all of a client's releases, for one observer and one adjacency.
 type Cost struct {
 	View      string               `json:"view"`
 	Who       string               `json:"who"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"` // ε at Delta
 	Delta     float64              `json:"delta"`
-	Mu        float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy, or 0 if there is none
+	Mu        float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy, or 0 if it does not apply
 	Method    string               `json:"method"`
 }
 
 // A tally counts the outcomes of the rounds by verdict.
 type tally struct {
 	Accepted int `json:"accepted"` // number of outcomes that moved λ
-	Rejected int `json:"rejected"` // outcomes after which λ would not be proper
+	Rejected int `json:"rejected"` // number of outcomes after which λ would have been improper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 }
 
@@ -96,12 +96,12 @@ func (t *tally) count(v pvi.Verdict) {
 	}
 }
 
-// Bytes returns the JSON of the result. Equal results have equal bytes.
+// Bytes returns the result as JSON. Equal results have equal bytes.
 func (r *Result) Bytes() ([]byte, error) { return json.Marshal(r) }
 
 var errNotDone = errors.New("the study is not done: some plans have no outcome yet")
 
-// Result returns the result of the study. Every plan must have an outcome.
+// Result returns the result of the study, all of whose plans must have outcomes.
 func (s *Server) Result() (*Result, error) {
 	if !s.Done() {
 		return nil, errNotDone
@@ -144,9 +144,9 @@ func (run *run[P]) result(natural []float64) (*Result, error) {
 	return r, nil
 }
 
-// settle decides which posterior a result reports. From version 2 on this is the noise-aware one if
-// there is one, and otherwise q. With point estimates, and if the one-step posterior could not be
-// computed, q has no sds.
+// settle chooses the posterior that a result reports. From version 2 on, this is the noise-aware
+// posterior or, if there is none, q. q has no standard deviations if the study reports point
+// estimates, or if the one-step posterior could not be computed.
 func (r *Result) settle(st *study.Study) {
 	if st.Version == 1 {
 		return
@@ -158,7 +158,7 @@ func (r *Result) settle(st *study.Study) {
 	}
 }
 
-// frame returns a result without posterior and first note.
+// frame returns a result in which the posterior and the first note are still missing.
 func (run *run[P]) frame() (*Result, error) {
 	c := run.course
 	p := c.protocol
@@ -172,7 +172,7 @@ func (run *run[P]) frame() (*Result, error) {
 	}
 	for _, cost := range costs {
 		if cost.View.Name == method.Participant && c.study.Version == 1 {
-			continue // results of version 1 keep their bytes
+			continue // results of version 1 must keep their bytes
 		}
 		r.Costs = append(r.Costs, Cost{cost.View.Name, cost.View.Who, cost.Adjacency, cost.Epsilon, cost.Delta, cost.Mu, cost.Method})
 	}
@@ -198,8 +198,8 @@ func newNoiseAware(how study.NoiseAware, mean []float64, cov *mat.SymDense) *Noi
 	return &NoiseAware{Method: string(how), Mean: mean, SD: sds(cov), Covariance: rows(cov)}
 }
 
-// note puts a note before all others: that nothing was learned, that there are only point
-// estimates, or whether the sds include the privacy noise.
+// note inserts a note before all others. It says that nothing was learned, that there are only
+// point estimates, or whether the standard deviations include the privacy noise.
 func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:

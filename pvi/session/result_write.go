@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// WriteResult writes the bytes of [Result.Bytes]. It writes a diagonal q in blocks, because θ may
-// have a million coordinates.
+// WriteResult writes the same bytes as [Result.Bytes]. It writes a diagonal q in blocks, because θ
+// may have a million coordinates.
 func (s *Server) WriteResult(w io.Writer) error {
 	if !s.Done() {
 		return errNotDone
@@ -58,8 +58,8 @@ func (s *Server) WriteResult(w io.Writer) error {
 
 const noLists = `"names":null,"mean":null`
 
-// A take computes a block's part of a list in a result, such as the means. part is the family of
-// the block, and nat holds its natural parameters.
+// A take computes the part of a list, such as the list of means, that belongs to one block. part is
+// the family of the block, and nat its natural parameters.
 type take func(part gaussian.Family, nat []float64) ([]float64, error)
 
 func natural(first bool) take {
@@ -83,7 +83,7 @@ func marginals(sd bool) take {
 
 type lists struct {
 	w    io.Writer
-	some bool // whether the list has an element
+	some bool // whether the list has any elements yet
 	err  error
 }
 
@@ -93,7 +93,7 @@ func (l *lists) raw(text string) {
 	}
 }
 
-// add appends part, which marshals to a JSON list, to the list being written.
+// add appends part to the list that is being written. part must marshal to a JSON list.
 func (l *lists) add(part any) {
 	text, err := json.Marshal(part)
 	if l.err == nil {

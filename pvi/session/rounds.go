@@ -18,8 +18,8 @@ func (p *roundsPhase) section() int                { return roundsSection }
 
 func (p *roundsPhase) elements() int { return max(p.public.Family().Size(), p.public.MessageSize()) }
 
-// perNumber is the number of bytes of a number; an element of λ needs twice as many. It gives the
-// sizes of messages without encoding them.
+// perNumber is the number of bytes for a number; an element of λ needs twice as many. With it,
+// message sizes can be computed without encoding a message.
 const perNumber = 8
 
 func (p *roundsPhase) maxRelease(longest pvi.ClientID) int {
@@ -74,7 +74,7 @@ func (p *roundsPhase) limit(int) int64  { return p.present().Method().Messages()
 
 type roundsServer struct {
 	*roundsPhase
-	server   *Server // its field rounds is the state machine of the rounds
+	server   *Server // the rounds' state machine is in its field rounds
 	verdicts history
 }
 
@@ -102,7 +102,7 @@ func (s *roundsServer) collectSum(number int, sum Sum) ([]byte, error) {
 	return s.ended(s.server.rounds.Replay(&pvi.Outcome{Number: number, Participants: sum.Participants, Sum: sum.Elements}))
 }
 
-// watch makes the server compute influences if [Server.Watch] was called.
+// watch makes the server compute influences if [Server.Watch] has been called.
 func (s *roundsServer) watch() {
 	if s.server.watching {
 		s.server.rounds.Watch()
@@ -167,7 +167,7 @@ func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 
 type roundsSite struct {
 	*roundsPhase
-	site     *Site // contains the state machine of the rounds
+	site     *Site // its field rounds contains the rounds' state machine
 	verdicts history
 }
 

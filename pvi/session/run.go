@@ -1,12 +1,12 @@
 package session
 
-// A run is the part that [Server] and [Site] share: the course and the state machines of the phases
-// that have begun. P is serverPhase or sitePhase.
+// A run is the part that [Server] and [Site] have in common: the course, and the state machines of
+// all phases that have begun. P is serverPhase or sitePhase.
 type run[P machine] struct {
 	course  *course
-	phases  []P    // phases that have begun, first to last
-	planned int    // number of plans that were published
-	last    *Round // round that ended last; nil in a site
+	phases  []P    // phases that have begun, in order
+	planned int    // number of published plans
+	last    *Round // the round that ended last; nil in a site
 }
 
 // A machine is the state machine of a phase, in a server or a site.
@@ -16,7 +16,7 @@ type machine interface {
 	saver
 }
 
-// advance calls begin to begin the next phase once all plans of the earlier ones have an outcome.
+// advance calls begin to start the next phase, once all plans of the earlier phases have outcomes.
 func (r *run[P]) advance(begin func(phase) (P, error)) error {
 	place, _ := r.course.at(r.outcomes() + 1)
 	if place < len(r.phases) {
@@ -37,17 +37,17 @@ func (r *run[P]) outcomes() (n int) {
 	return n
 }
 
-// Plans returns the numbers of plans published and in all.
+// Plans returns the number of plans published so far, and the number of all plans.
 func (r *run[P]) Plans() (soFar, all int) { return r.planned, r.course.plans() }
 
-// Digest identifies the present rules: those of the scale phase, then the protocol for the scale
-// that was found.
+// Digest identifies the rules that currently apply. They are those of the scale phase and, after
+// it, those of the protocol for the scale that was found.
 func (r *run[P]) Digest() [32]byte { return r.course.digest }
 
-// MaxRelease returns the number of bytes of the longest release.
+// MaxRelease returns the length of the longest release in bytes.
 func (r *run[P]) MaxRelease() int { return r.course.maxRelease() }
 
-// MaxEntry returns the number of bytes of the longest body of an entry.
+// MaxEntry returns the length of the longest entry body in bytes.
 func (r *run[P]) MaxEntry() (size int) {
 	for _, p := range r.course.phases {
 		size = max(size, p.maxEntry())
@@ -58,7 +58,7 @@ func (r *run[P]) MaxEntry() (size int) {
 // VectorSize returns the number of elements of a vector, which is the same in all phases.
 func (r *run[P]) VectorSize() int { return r.course.public.VectorSize() }
 
-// SumOf returns the sum in an outcome of the transcript.
+// SumOf returns the sum in an outcome from the transcript.
 func (r *run[P]) SumOf(e Entry) (Sum, error) {
 	sum, err := r.course.unpadded(e)
 	if err != nil || sum.Elements == nil {
@@ -76,7 +76,7 @@ func (r *run[P]) Commits() bool { return r.course.public.Commits() }
 // Fetches reports whether some releases are too long for their outcomes.
 func (r *run[P]) Fetches() bool {
 	for _, p := range r.course.phases {
-		// only the last pass of the scale phase has releases of another size
+		// only the last pass of the scale phase has releases of a different size
 		if p.fetched(1) || p.fetched(p.plans()) {
 			return true
 		}
@@ -84,8 +84,8 @@ func (r *run[P]) Fetches() bool {
 	return false
 }
 
-// Counted returns the clients that the outcome e counts, with the hashes of the releases that it
-// contains.
+// Counted returns the clients whose answers the outcome e contains, together with the hashes of the
+// releases in it.
 func (r *run[P]) Counted(e Entry) (Counted, error) { return r.course.counted(e) }
 
 // verdicts returns the verdicts of the rounds so far, or nil before the rounds.
@@ -98,7 +98,7 @@ func (r *run[P]) verdicts() *history {
 	return nil
 }
 
-// History counts the rounds so far by verdict.
+// History returns how many rounds have ended so far with each verdict.
 func (r *run[P]) History() History {
 	v := r.verdicts()
 	if v == nil {
@@ -107,8 +107,8 @@ func (r *run[P]) History() History {
 	return History{v.Accepted, v.Rejected, v.Void, v.inARow}
 }
 
-// Stalled explains why the study cannot continue because federation.max_rejected rounds in a row
-// failed ([History]). It returns "" otherwise.
+// Stalled explains why the study cannot continue after federation.max_rejected failed rounds in a
+// row ([History]). If it can continue, Stalled returns "".
 func (r *run[P]) Stalled() string {
 	most := r.course.study.Federation.MaxRejected
 	if h := r.History(); most > 0 && h.InARow >= most {
@@ -117,7 +117,7 @@ func (r *run[P]) Stalled() string {
 	return ""
 }
 
-// Resume forgets the failed rounds in a row, so that a changed study can continue.
+// Resume resets the count of consecutive failed rounds, so that a changed study can continue.
 func (r *run[P]) Resume() {
 	if v := r.verdicts(); v != nil {
 		v.inARow = 0

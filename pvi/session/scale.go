@@ -27,7 +27,7 @@ func (c *course) addScale(roster []pvi.ClientID) (*study.Study, error) {
 	return c.study.WithScale(c.study.PublicScale())
 }
 
-// found makes the protocol of the rounds for the bounds that the scale phase found.
+// found makes the protocol of the rounds, using the bounds that the scale phase found.
 func (c *course) found(scaled *study.Study, err error) error {
 	if err != nil {
 		return err
@@ -118,8 +118,8 @@ func (s *scaleServer) collectSum(number int, sum Sum) ([]byte, error) {
 
 func (s *scaleServer) close(int) ([]byte, error) { return s.ended(s.Close()) }
 
-// ended encodes an outcome, or returns nil while the plan is open. The last outcome begins the
-// rounds.
+// ended encodes an outcome. It returns nil if the plan is still open. After the last outcome, the
+// rounds begin.
 func (s *scaleServer) ended(o *scale.Outcome, err error) ([]byte, error) {
 	if err != nil || o == nil {
 		return nil, err
@@ -195,7 +195,8 @@ func (s *scaleSite) check(number int, body []byte) (named bool, err error) {
 	return true, s.Check(plan)
 }
 
-// quote returns the cost of the next pass. A client's first answer is charged for all passes.
+// quote returns the cost of the next pass. When a client answers for the first time, it pays for
+// all passes.
 func (s *scaleSite) quote() (Spent, error) {
 	if s.Passes() > 0 {
 		return nil, nil

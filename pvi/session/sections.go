@@ -13,14 +13,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A saved state is a version byte followed by sections, each preceded by its length in four bytes.
-// The first holds the fields of the server or site itself, each other the state machine of one
-// phase. Sections of phases that have not begun are empty.
+// A saved state is a version byte followed by sections. Each section is preceded by its length in
+// four bytes. The first section has the fields of the server or site itself, and each of the others
+// has the state machine of one phase. It is empty if the phase has not begun.
 
-// stateVersion is the version of the encoding.
+// stateVersion is the current version of this encoding.
 const stateVersion = 1
 
-// Indices of the sections of a state.
+// These are the indices of the sections in a state.
 const (
 	ownSection = iota
 	scaleSection
@@ -32,15 +32,15 @@ const (
 type sections [sectionCount][]byte
 
 type saver interface {
-	// save returns the phase's section. keep writes the fields that are saved in the own section to
-	// k. restore sets a new state machine from both.
+	// save returns the section of the phase. keep writes to k the fields that are saved in the first
+	// section. restore sets a new state machine from both.
 	keep(k *kept)
 	save() (pvi.Encoding, error)
 	restore(state []byte, k *kept) error
 }
 
-// encode returns the saved state. v becomes the own section and must contain k, which encode fills
-// first.
+// encode returns the saved state. v becomes the first section. It must contain k, which encode
+// fills before.
 func (r *run[P]) encode(k *kept, v any) (e pvi.Encoding, err error) {
 	var parts [sectionCount]pvi.Encoding
 	for i, p := range r.phases {
@@ -88,8 +88,8 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	return encoded(b), err
 }
 
-// restorePhases restores the phases in order. begin starts the next one after every plan of a phase
-// has an outcome.
+// restorePhases restores the phases in order. It calls begin to start the next phase if every plan
+// of the one before has an outcome.
 func (r *run[P]) restorePhases(parts *sections, begin func(phase) (P, error), k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -114,7 +114,7 @@ func (r *run[P]) restorePhases(parts *sections, begin func(phase) (P, error), k 
 	return nil
 }
 
-// lengthSize is the number of bytes that encode the length of a section.
+// lengthSize is the number of bytes in which a section's length is encoded.
 const lengthSize = 4
 
 func (s *sections) unmarshal(b []byte) error {
@@ -143,7 +143,8 @@ func (s *sections) unmarshal(b []byte) error {
 
 var errCut = errors.New("the state cannot be read: it ends too early")
 
-// checkBegun returns an error unless a section exists exactly if its phase has begun.
+// checkBegun returns an error if a phase has begun but its section is empty, or the other way
+// round.
 func (s *sections) checkBegun(section int, begun bool) error {
 	if (len(s[section]) > 0) == begun {
 		return nil
@@ -155,8 +156,8 @@ func (s *sections) checkBegun(section int, begun bool) error {
 	}[section]
 }
 
-// readOwn decodes the own section. It first refuses one with too many elements for the plans and
-// clients, because decoding takes several times as much memory as the JSON.
+// readOwn decodes the first section. It refuses one that has too many elements for the number of
+// plans and clients, because decoding takes several times as much memory as the JSON.
 func (s *sections) readOwn(into any, plans, clients int) error {
 	const fields, ofEach = 256, 16
 	if n := bytes.Count(s[ownSection], []byte(",")); n > fields+ofEach*(plans+clients) {

@@ -7,18 +7,18 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// With secure aggregation no party can read a single release. A client answers with a vector, and
-// the coordinator gets only the sum. All vectors are padded to the same length, so that it does not
-// reveal the phase.
+// With secure aggregation, nobody can read a single release. Each client answers with a vector, and
+// the coordinator gets only the sum of these vectors. They are all padded to the same length, so
+// that the length does not reveal the phase.
 
-// A Sum is the sum that an outcome opens.
+// A Sum is the sum that an outcome makes public.
 type Sum struct {
 	Participants []pvi.ClientID // in the order of the roster
 	Elements     []int64        // padded to VectorSize; nil if the outcome is void
-	Releases     []int64        // one after another; may be nil
+	Releases     []int64        // one after the other; may be nil
 }
 
-// Equal compares elements and participants. It ignores Releases.
+// Equal compares the elements and the participants, but not the Releases.
 func (s Sum) Equal(o Sum) bool {
 	return slices.Equal(s.Participants, o.Participants) && slices.Equal(s.Elements, o.Elements) && (s.Elements == nil) == (o.Elements == nil)
 }
@@ -26,8 +26,8 @@ func (s Sum) Equal(o Sum) bool {
 func (c *course) secure() bool { return c.study.Federation.Aggregation == study.Secure }
 
 // CollectSum ends a plan of a study with secure aggregation and returns the outcome. sum is the
-// opened sum of the vectors, with VectorSize elements. If it cannot come from honest clients, the
-// error is [pvi.Refused], nothing changes, and the caller should close the plan.
+// opened sum of the vectors, with VectorSize elements. If honest clients could not have produced
+// it, the error is [pvi.Refused] and nothing changes. The caller should then close the plan.
 func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 
 const twoRecords = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
 
-// secureHouse returns the house of a study whose clients, or whose coordinator, aggregate. Both
-// kinds have the same digest, from which public random numbers follow, and the same noise.
+// secureHouse returns the house of a study in which either the clients or the coordinator add up
+// the messages. Both studies have the same noise and the same digest, and therefore the same public
+// random numbers.
 func secureHouse(t *testing.T, aggregation study.Aggregation, privacy, inference string, clients, fewest int, overrides ...study.Override) *house {
 	federation := fmt.Sprintf("aggregation = %q\nmin_clients = %d", aggregation, fewest)
 	if privacy == twoRecords {
@@ -23,7 +24,7 @@ func secureHouse(t *testing.T, aggregation study.Aggregation, privacy, inference
 	return newHouse(t, st, clients)
 }
 
-// sumUp makes the given clients answer and adds up their vectors.
+// sumUp lets the given clients answer, and returns the sum of their vectors.
 func (h *house) sumUp(clients ...int) Sum {
 	h.t.Helper()
 	sum := Sum{Elements: make([]int64, h.server.VectorSize())}
@@ -40,8 +41,8 @@ func (h *house) sumUp(clients ...int) Sum {
 	return sum
 }
 
-// With the same answers, secure aggregation and a coordinator that adds up lead to the same bits,
-// also with missing answers and void plans.
+// It makes no difference to the bits of the result whether the answers are added up by secure
+// aggregation or by a coordinator, even if some answers are missing or plans are void.
 func TestSumsGiveTheSameAsReleases(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string
@@ -55,8 +56,8 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 		secure := secureHouse(t, study.Secure, c.privacy, c.inference, 4, 3, c.overrides...)
 		plain := secureHouse(t, study.ByCoordinator, c.privacy, c.inference, 4, 3, c.overrides...)
 		for round := 0; !secure.server.Done(); round++ {
-			// From the third round on, all are restored from their states before the round. Clients
-			// that missed the round before take part again.
+			// From the third round on, the server and all sites are first restored from their states.
+			// Clients that missed the round before take part again.
 			if round > 1 {
 				secure.restart(t)
 			}
@@ -83,7 +84,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 		for _, h := range []*house{secure, plain} {
 			r, err := h.server.Result()
 			check(t, err)
-			r.Costs = nil // the costs are for observers with different names
+			r.Costs = nil // the costs refer to observers with different names
 			results[h], err = r.Bytes()
 			check(t, err)
 		}
@@ -93,7 +94,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 	}
 }
 
-// restart replaces the server and all sites by copies restored from their states.
+// restart replaces the server and all sites by copies that were restored from their states.
 func (h *house) restart(t *testing.T) {
 	t.Helper()
 	server, err := RestoreServer(h.study, h.roster, state(t, h.server))
@@ -104,7 +105,7 @@ func (h *house) restart(t *testing.T) {
 	}
 }
 
-// open passes an opened sum to the server and the outcome to all sites, and checks SumOf.
+// open passes an opened sum to the server and the outcome to all sites. It also checks SumOf.
 func (h *house) open(sum Sum) {
 	h.t.Helper()
 	ask, _ := h.server.Plans()
@@ -152,7 +153,7 @@ func TestImpossibleSumsAreRefused(t *testing.T) {
 	h.open(good)
 }
 
-// The padding of a sum has no meaning and must be zero.
+// The padding of a sum must be zero, because it has no meaning.
 func TestPaddingIsZero(t *testing.T) {
 	h := secureHouse(t, study.Secure, twoRecords, "solver = \"dp-svi\"\nq = \"diagonal\"\nnoise_aware = \"one-step\"", 4, 3)
 	h.next()

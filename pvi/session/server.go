@@ -9,22 +9,23 @@ import (
 )
 
 // A Server is the coordinator's state machine for a whole study. The caller calls Next until it
-// returns false, Collect for every release, and Close at a deadline. It delivers the entries that
-// these return to all sites, in order.
+// returns false, Collect for each release, and Close when the deadline of a plan has passed. It
+// delivers the entries that these methods return to all sites, in the same order.
 //
 // A Server is not safe for concurrent use.
 type Server struct {
 	run[serverPhase]
-	rounds *pvi.Server // server of the rounds; nil before the rounds
+	rounds *pvi.Server // server of the rounds; nil until they begin
 
-	closed   int              // number of plans with an outcome
-	model    [32]byte         // hash of the present state, behind the next plan
-	watching bool             // whether influences are computed
-	models   map[int][32]byte // hashes of the states behind open plans, by plan number
+	closed   int              // number of plans that have an outcome
+	model    [32]byte         // hash of the current state, which the next plan is made from
+	watching bool             // whether the server computes influences
+	models   map[int][32]byte // hash of the state that each open plan was made from, by plan number
 }
 
-// NewServer returns the server of a study before its first plan. The roster must name each client
-// once, in any order. A study whose published privacy claim does not hold is refused.
+// NewServer returns the server of a study before its first plan. The roster may have any order, but
+// each client must be in it only once. NewServer refuses a study that uses a published method with
+// a wrong privacy claim.
 func NewServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
 	s, err := newServer(st, roster)
 	if err != nil {
@@ -47,8 +48,8 @@ func (s *Server) begin(p phase) (serverPhase, error) { return p.newServer(s) }
 
 func (s *Server) phase() serverPhase { return s.phases[len(s.phases)-1] }
 
-// Next opens the next plan and returns its entry. It returns false if the study is done, or if the
-// next plan must wait for an outcome.
+// Next opens the next plan and returns it as an entry. It returns false if there are no more plans,
+// or if the next plan has to wait for an outcome.
 func (s *Server) Next() (Entry, bool) {
 	place := len(s.phases) - 1
 	number, body, ok := s.phase().next()
@@ -61,9 +62,9 @@ func (s *Server) Next() (Entry, bool) {
 	return Entry{kind, s.planned, body}, true
 }
 
-// Collect adds a client's release for a plan. If it completes the answers, it returns the outcome,
-// and otherwise nil. For an invalid release the error is [pvi.Refused], and nothing changes. Any
-// other error ends the study.
+// Collect adds a client's release to the sum of a plan. After the last missing answer it returns
+// the outcome; before, it returns nil. An invalid release changes nothing, and leads to an error
+// that is [pvi.Refused]. Any other error ends the study.
 func (s *Server) Collect(client pvi.ClientID, plan int, release []byte) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *Server) Collect(client pvi.ClientID, plan int, release []byte) (*Entry,
 	return s.outcome(plan, body, err)
 }
 
-// Close ends a plan at its deadline without the missing answers.
+// Close ends a plan whose deadline has passed, without waiting for missing answers.
 func (s *Server) Close(plan int) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -83,10 +84,10 @@ func (s *Server) Close(plan int) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// Replay verifies an outcome of a transcript and applies it. It returns the clients that the
-// outcome counts, or [pvi.Refused] if the outcome differs from the one that this server computes
-// from the same sum. To check a transcript without releases, compare its plans with those from
-// Next, and call Replay for its outcomes.
+// Replay checks an outcome from a transcript and applies it. It returns the clients whose answers
+// the outcome contains. If this server computes a different outcome from the same sum, the error is
+// [pvi.Refused]. To check a transcript without releases, compare its plans with those that Next
+// returns, and call Replay with each of its outcomes.
 func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	p, number, err := s.opened(e.Plan)
 	if err != nil {
@@ -115,8 +116,8 @@ func (s *Server) opened(plan int) (serverPhase, int, error) {
 	return s.phases[place], number, nil
 }
 
-// outcome returns the entry with the outcome of a plan, or nil while the plan is open. It begins
-// the next phase after the last plan of one.
+// outcome returns the outcome of a plan as an entry, or nil if the plan is still open. After the
+// last plan of a phase, it begins the next phase.
 func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	if err != nil || body == nil {
 		return nil, err
@@ -145,8 +146,8 @@ func (s *Server) Open() []int {
 	return open
 }
 
-// Waiting returns the clients that have not answered the plan, in the order of the roster, or nil
-// if it is not open.
+// Waiting returns the clients that have not answered the given plan, in the order of the roster. It
+// returns nil if the plan is not open.
 func (s *Server) Waiting(plan int) []pvi.ClientID {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -158,14 +159,15 @@ func (s *Server) Waiting(plan int) []pvi.ClientID {
 // Done reports whether every plan of the study has an outcome.
 func (s *Server) Done() bool { return s.closed == s.course.plans() }
 
-// Fewest returns the smallest number of answers for which a plan of the present phase is not void.
+// Fewest returns the number of answers below which a plan of the current phase is void.
 func (s *Server) Fewest() int { return s.phase().fewest() }
 
-// Model returns the hash of the present state, which identifies the posterior behind the next plan.
+// Model returns the hash of the current state, which identifies the posterior that the next plan
+// will be made from.
 func (s *Server) Model() [32]byte { return s.model }
 
-// ModelOf returns the hash of the state behind an open plan, which the [Answer] repeats. It returns
-// false if the plan is not open.
+// ModelOf returns the hash of the state that an open plan was made from. The [Answer] repeats this
+// hash. ModelOf returns false if the plan is not open.
 func (s *Server) ModelOf(plan int) ([32]byte, bool) {
 	model, ok := s.models[plan]
 	return model, ok

@@ -25,11 +25,11 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 	return e.Bytes()
 }
 
-// Encode encodes the server's state for [RestoreServer]. Its size does not grow with the number of
-// rounds.
+// Encode encodes the server's state for [RestoreServer]. The size of the encoding does not grow
+// with the number of rounds.
 //
-// The state need not be saved after every release. It can be recovered from the state after the
-// last entry and the releases since then, in any order.
+// The caller need not save the state after every release. It can be recovered from the state after
+// the last entry and the releases since then, in any order.
 func (s *Server) Encode() (pvi.Encoding, error) {
 	v := serverState{Study: s.course.study.Digest, Planned: s.planned, Closed: s.closed, Models: map[int][]byte{}}
 	for plan, model := range s.models {
@@ -38,7 +38,7 @@ func (s *Server) Encode() (pvi.Encoding, error) {
 	return s.encode(&v.kept, &v)
 }
 
-// RestoreServer returns the server of a study with a state that MarshalBinary returned.
+// RestoreServer returns the server of a study, in a state that MarshalBinary returned.
 func RestoreServer(st *study.Study, roster []pvi.ClientID, state []byte) (*Server, error) {
 	var parts sections
 	if err := parts.unmarshal(state); err != nil {

@@ -20,8 +20,8 @@ type siteState struct {
 	kept
 }
 
-// MarshalBinary encodes the site's state for [RestoreSite]. It has no record, but it must not leave
-// the client, because it has the client's own factor.
+// MarshalBinary encodes the site's state for [RestoreSite]. The state does not contain records, but
+// it contains the client's own factor, and must therefore not leave the client.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	v := siteState{
 		Study: s.course.study.Digest, Client: s.id,
@@ -34,7 +34,8 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 	return e.Bytes()
 }
 
-// RestoreSite returns the site of a client with a saved state. The records must be the same.
+// RestoreSite returns a client's site in a saved state. The records must be those that the site had
+// then.
 func RestoreSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records, state []byte) (*Site, error) {
 	var parts sections
 	if err := parts.unmarshal(state); err != nil {
@@ -105,7 +106,7 @@ func (s *Site) restorePending(e *Entry) error {
 	return nil
 }
 
-// increasing reports whether v increases strictly from at least 1 to at most most.
+// increasing reports whether v is strictly increasing, with all elements between 1 and most.
 func increasing(v []int, most int) bool {
 	before := 0
 	for _, n := range v {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// MaxRelease returns the number of bytes of the longest release of a study. All releases are padded
-// to it, so that the size does not reveal the phase.
+// MaxRelease returns the length of a study's longest release in bytes. All releases are padded to
+// this length, so that their size does not reveal the phase.
 func MaxRelease(st *study.Study, roster []pvi.ClientID) (int, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

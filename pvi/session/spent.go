@@ -9,22 +9,22 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Charge is a cost for one observer and one adjacency.
+// A Charge is the cost for one observer and one adjacency.
 type Charge struct {
 	View      method.View
 	Adjacency accountant.Adjacency
 	Event     accountant.Event
 }
 
-// Spent is the cost of an answer: a charge for every observer and adjacency, the study's own target
-// first. It is empty if the answer costs nothing. All charges of a client together cost at most the
-// event from [pvi.Protocol.Event] for the whole study.
+// Spent is the cost of an answer. It has a charge for each observer and adjacency, beginning with
+// those of the study's own target. It is empty if the answer costs nothing. All charges of a client
+// add up to at most the [pvi.Protocol.Event] of the whole study.
 type Spent []Charge
 
-// Strongest returns the charge that counts towards a data holder's budget under an adjacency. If
-// view is [method.Anyone] or [method.Coordinator], it is the charge for that observer. Otherwise it
-// is the charge for the strongest observer that the study does not trust: the one with the fewest
-// noise shares that it cannot subtract.
+// Strongest returns the charge that counts towards a data holder's budget under the given
+// adjacency. If view is [method.Anyone] or [method.Coordinator], this is the charge for that
+// observer. Otherwise it is the charge for the strongest observer that the study does not trust,
+// that is, the one that can subtract the most noise.
 func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest Charge, ok bool) {
 	for _, c := range s {
 		match := c.View.Name == view
@@ -38,8 +38,8 @@ func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest
 	return strongest, ok
 }
 
-// Costs returns the cost of the whole study for a client, for every observer and adjacency, the
-// study's own target first. The list is empty without a privacy guarantee.
+// Costs returns a client's cost of the whole study, for each observer and adjacency. The cost for
+// the study's own target comes first. The list is empty without a privacy guarantee.
 func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -48,8 +48,8 @@ func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	return c.public.Costs(c.public.Releases())
 }
 
-// Whole returns the charges for all releases of a client. Unlike [Costs], charges can be composed
-// with other studies.
+// Whole returns the charges for all releases of a client. In contrast to [Costs], charges can be
+// composed with those of other studies.
 func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -60,8 +60,8 @@ func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	})
 }
 
-// Public returns the protocol that describes the rounds before the study begins. It uses the public
-// bounds if a scale phase must first find the scale.
+// Public returns the protocol of the rounds as it is known before the study begins. If a scale
+// phase has to find the scale first, the protocol is for the public bounds.
 func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

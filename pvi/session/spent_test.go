@@ -13,13 +13,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fourRounds sets the smallest number of rounds of a study with scores.
+// fourRounds sets the number of rounds to four, the minimum for a study that releases scores.
 var fourRounds = []study.Override{{Key: "inference.rounds", Value: "4"}}
 
 var charged = []struct {
 	name, privacy, inference, federation string
 	overrides                            []study.Override
-	charges                              int // number of a client's answers that cost privacy
+	charges                              int // number of answers of a client that cost privacy
 }{
 	{"nothing", noPrivacy, "", "", nil, 0},
 	{"nothing, with a scale", noPrivacy, "", "", scaled, 0},
@@ -39,8 +39,8 @@ var charged = []struct {
 	{"summed", recordPrivacy, strings.Replace(steps, "steps = 4\n", "", 1), "opens = \"sums\"\nmin_clients = 2\ncolluders = 1", nil, 3},
 }
 
-// For every observer and adjacency, a client's charges compose to the study's stated cost, and each
-// is as quoted.
+// For each observer and adjacency, all charges of a client together equal the cost that the study
+// announces, and each charge equals its quote.
 func TestSpentIsTheWhole(t *testing.T) {
 	for _, c := range charged {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,8 +95,8 @@ func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	}
 }
 
-// divergence identifies an event by the sum of its Rényi divergences of orders 1.5 and 8, which
-// adds up over a composition.
+// divergence identifies an event by the sum of its Rényi divergences of orders 1.5 and 8. The
+// divergence of a composition is the sum over its parts.
 func divergence(t *testing.T, e accountant.Event) float64 {
 	t.Helper()
 	var sum float64
@@ -108,8 +108,8 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 	return sum
 }
 
-// A client that misses rounds pays for its own releases only. Its first answer in the scale phase
-// pays for all passes.
+// A client that misses rounds pays only for its own releases. With its first answer in the scale
+// phase, it pays for all passes.
 func TestMissedRoundsCostNothing(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)
@@ -134,8 +134,8 @@ func TestMissedRoundsCostNothing(t *testing.T) {
 	}
 }
 
-// An answer that fails after noise was drawn is charged and not repeated. The client continues,
-// also after a restart.
+// If an answer fails after noise was drawn, the client pays for it and does not repeat it. It goes
+// on with the study, even after a restart.
 func TestFailedAnswerIsCharged(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps+"\noptimiser = \"sgd\"\nstep_size = 1e300", "")
 	h := newHouse(t, st, 2)
@@ -167,7 +167,8 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 	}
 }
 
-// eventFor returns the event of the charge for an observer and an adjacency, or nil.
+// eventFor returns the event in the charge for an observer and an adjacency, or nil if there is no
+// such charge.
 func eventFor(s Spent, view string, adjacency accountant.Adjacency) accountant.Event {
 	for _, c := range s {
 		if c.View.Name == view && c.Adjacency == adjacency {
@@ -177,8 +178,8 @@ func eventFor(s Spent, view string, adjacency accountant.Adjacency) accountant.E
 	return nil
 }
 
-// Strongest returns the charge for the untrusted observer that does not know the fewest noise
-// shares, or for the coordinator if view names it.
+// Strongest returns the charge for the coordinator if view says so, and otherwise the charge for
+// the untrusted observer to whom the fewest noise shares are unknown.
 func TestStrongestObserver(t *testing.T) {
 	charge := func(name string, shares int, adjacency accountant.Adjacency) Charge {
 		return Charge{View: method.View{Name: name, Shares: shares}, Adjacency: adjacency}
@@ -196,7 +197,7 @@ func TestStrongestObserver(t *testing.T) {
 		{method.Coordinator, own, method.Coordinator},
 		{method.Coalition, own, method.Coalition},
 		{method.Participant, own, method.Coalition},
-		{method.Outsider, own, method.Coalition}, // approvals by earlier versions of the program name this observer
+		{method.Outsider, own, method.Coalition}, // earlier versions of the program wrote this observer in approvals
 		{method.Outsider, other, method.Outsider},
 		{method.Coordinator, other, ""},
 		{method.Anyone, own, ""},

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// At the end the server and all sites write results with the same bytes.
+// At the end of a study, the server and all sites write the same bytes as their results.
 func TestAllFindTheSame(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string
@@ -60,7 +60,7 @@ func TestAllFindTheSame(t *testing.T) {
 	}
 }
 
-// Digest changes after the scale phase, at the same entry for the server and the sites.
+// Digest changes when the scale phase ends, at the same entry for the server and for all sites.
 func TestDigestFollowsThePhase(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
 	scaling := h.server.Digest()
@@ -84,7 +84,7 @@ func TestDigestFollowsThePhase(t *testing.T) {
 	}
 }
 
-// An answer contains the hash of the state from which its plan was made.
+// An answer contains the hash of the state that its plan was made from.
 func TestModel(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 3)
 	h.next()
@@ -110,7 +110,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// States of a study that differ in one bit have different hashes.
+// If two states of a study differ in a single bit, their hashes differ.
 func TestModelTellsStatesApart(t *testing.T) {
 	var a, b pvi.Digest
 	b[31] = 1
@@ -134,8 +134,8 @@ func TestModelTellsStatesApart(t *testing.T) {
 	}
 }
 
-// A client with a pending plan queues the outcomes of other plans. Its answer does not depend on
-// them, also after a restart.
+// While a client has a pending plan, it queues the outcomes of other plans. Its answer does not
+// depend on them, even after a restart.
 func TestLateClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	early, late := newHouse(t, st, 3), newHouse(t, st, 3)
@@ -178,8 +178,8 @@ func TestLateClient(t *testing.T) {
 	}
 }
 
-// If a plan ends before a client has answered it, the client applies the queued outcomes and does
-// not answer.
+// If a plan ends without a client's answer, the client applies the queued outcomes and no longer
+// answers the plan.
 func TestEndedWithoutTheClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -198,8 +198,8 @@ func TestEndedWithoutTheClient(t *testing.T) {
 	})
 }
 
-// A client that was away follows the entries that it missed and takes part again. A round with too
-// few answers is void.
+// A client that was away catches up on the entries that it missed and takes part again. A round
+// with too few answers is void.
 func TestAway(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 2"), 3)
 	away := h.sites[2]
@@ -227,7 +227,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// If the last round is void, a note says why there is no noise-aware posterior.
+// If the last round is void, a note explains why there is no noise-aware posterior.
 func TestVoidLastRound(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", ""), 2)
 	for range 3 {
@@ -242,7 +242,7 @@ func TestVoidLastRound(t *testing.T) {
 	}
 }
 
-// A void pass does not change the bounds, and the study continues.
+// A void pass leaves the bounds as they are, and the study continues.
 func TestVoidPass(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
 	for range 3 {
@@ -254,7 +254,7 @@ func TestVoidPass(t *testing.T) {
 	}
 }
 
-// Servers and sites refuse a study whose published privacy claim is wrong.
+// Servers and sites refuse a study that uses a published method with a wrong privacy claim.
 func TestNothingAsPublished(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "factors = \"published\"\ndamping = 0.3", "")
 	roster := []pvi.ClientID{"a", "b"}
@@ -268,7 +268,7 @@ func TestNothingAsPublished(t *testing.T) {
 	}
 }
 
-// NewSite accepts a client without records. An error would reveal that it has none.
+// NewSite accepts a client without records. An error would reveal that the client has none.
 func TestSiteWithoutRecords(t *testing.T) {
 	roster := []pvi.ClientID{"a", "b"}
 	for _, overrides := range [][]study.Override{nil, scaled} {

@@ -7,13 +7,14 @@ import (
 	"fedpvi/pvi"
 )
 
-// The numbers of plans in the own section contradict the sections of the phases.
+// The test makes states in which the numbers of plans in the first section contradict the sections
+// of the phases.
 func TestStateGoesTogether(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
 	h.next()
 	h.send(2)
-	next := h.next() // a second plan for client 2
+	next := h.next() // this is the second plan for client 2
 	site, server := state(t, h.sites[0]), state(t, h.server)
 	if len(h.sites[0].queue) != 1 {
 		t.Fatal("nothing waits")
@@ -62,7 +63,7 @@ func TestStateGoesTogether(t *testing.T) {
 	}
 }
 
-// edited returns a copy of a saved state with an edited own section.
+// edited returns a copy of a saved state after applying edit to its first section.
 func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	t.Helper()
 	var parts sections
@@ -76,8 +77,8 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	return parts.marshal()
 }
 
-// A release for one plan in a message for another is refused, and the server waits for the client
-// as before.
+// A message for one plan that contains a release for another is refused. The server still waits for
+// the client.
 func TestAnswerToAnotherPlan(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()

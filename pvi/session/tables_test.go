@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A study without a model has one plan. All machines compute the same tables, also after a restart.
+// A study without a model has a single plan. All machines compute the same tables, even after a
+// restart.
 func TestStudyWithoutModel(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"messages": nil,

@@ -6,23 +6,23 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Trace lists the mean of q after each round of a finished study, to show whether the rounds
+// A Trace has the mean of q after each round of a finished study. It shows whether the rounds
 // converged. It is computed from published messages.
 type Trace struct {
 	Names  []string      `json:"names"`
-	SDs    string        `json:"distances_in_sds_of"` // unit of distances: "the posterior", or "the prior" with point estimates
+	SDs    string        `json:"distances_in_sds_of"` // whose standard deviations are the unit of distances: those of "the posterior", or of "the prior" for point estimates
 	Rounds []TracedRound `json:"rounds"`
 }
 
-// A TracedRound is a round that has ended, with the mean of q after the round.
+// A TracedRound is a finished round with the mean of q after it.
 type TracedRound struct {
 	Round
 	Mean     []float64 `json:"mean"`                   // mean of q, on the model's scale
-	Distance []float64 `json:"from_the_result_in_sds"` // mean of q minus that of the result, in sds
+	Distance []float64 `json:"from_the_result_in_sds"` // mean of q minus the mean in the result, in standard deviations
 }
 
-// Traced returns the round of the given plan if it has just ended, with the mean of q after it.
-// [Posterior.Trace] adds the distances.
+// Traced returns the round of the given plan, with the mean of q after it, if that round has just
+// ended. [Posterior.Trace] adds the distances.
 func (s *Server) Traced(plan int) (TracedRound, bool) {
 	last, ok := s.Last(plan)
 	if !ok {
@@ -34,8 +34,8 @@ func (s *Server) Traced(plan int) (TracedRound, bool) {
 	return t, err == nil
 }
 
-// Trace returns the trace of rounds from [Server.Traced], with the distances between the means of q
-// and of the final posterior, in sds.
+// Trace returns the trace of the given rounds, which come from [Server.Traced]. It adds the
+// distances from the mean of q to the mean of the final posterior, in standard deviations.
 func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	t := &Trace{SDs: "the posterior", Rounds: rounds}
 	mean, sds := p.Result.Mean, make([]float64, len(p.Result.Mean))
@@ -61,18 +61,18 @@ func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	return t
 }
 
-// An Influential tells how much one client's answers changed the posterior over all rounds.
+// An Influential says how much the answers of one client changed the posterior over all rounds.
 type Influential struct {
 	Client  pvi.ClientID `json:"client"`
 	Answers int          `json:"answers"`
-	Norm    float64      `json:"norm"`              // largest norm of an answer, divided by the median norm of the others
+	Norm    float64      `json:"norm"`              // largest norm of an answer, relative to the median norm of the others
 	Shift   float64      `json:"shift"`             // largest [pvi.Influence.Shift]
-	Plan    int          `json:"plan,omitempty"`    // plan of the largest shift, or 0
+	Plan    int          `json:"plan,omitempty"`    // plan in which the shift was largest, or 0
 	Blocked int          `json:"blocked,omitempty"` // number of rejected rounds that would have been accepted without this client
 }
 
-// Influential returns one element for each client that answered, in the order of the first answers.
-// It is empty unless the study publishes releases.
+// Influential returns one element for each client that has answered, in the order of their first
+// answers. If the study does not publish releases, the list is empty.
 func (t *Trace) Influential() []Influential {
 	at := map[pvi.ClientID]int{}
 	var all []Influential

@@ -73,7 +73,7 @@ type scene struct {
 	study   *study.Study
 	roster  []pvi.ClientID
 	server  *session.Server
-	saved   []byte // state of the server after the last entry
+	saved   []byte // state of the server after the most recent entry
 	entries []session.Entry
 	clients map[pvi.ClientID]*client
 }
@@ -88,7 +88,7 @@ type client struct {
 
 func (s *scene) printf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// check ends the test if err is not nil, because the scenario file is wrong.
+// check ends the test if err is not nil, which means that the scenario file is wrong.
 func (s *scene) check(err error) {
 	s.t.Helper()
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *scene) begin(d *datadriven.TestData) {
 	s.printf("%d clients, %d plans", count, plans)
 }
 
-// lineRecords returns n records of client m: points near the line y = 2x − 1.
+// lineRecords returns n records for client m. They are points near the line y = 2x − 1.
 func lineRecords(m, n int) *shard.Records {
 	records := new(shard.Records)
 	for i := range n {
@@ -236,7 +236,7 @@ func list(clients []pvi.ClientID) string {
 	return cmp.Or(strings.Join(names, ", "), "nobody")
 }
 
-// named returns the clients that a command of a scenario names, or else all clients.
+// named returns the clients listed in a scenario command, or all clients if it lists none.
 func (s *scene) named(d *datadriven.TestData) (all []pvi.ClientID) {
 	for _, arg := range d.CmdArgs {
 		if len(arg.Vals) == 0 && s.clients[pvi.ClientID(arg.Key)] != nil {

@@ -8,18 +8,18 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Round reports how a round ended: its verdict, the influence of each answer, and the missing
-// clients of a void round.
+// A Round says how a round ended. It has the verdict, the influence of each answer and, for a void
+// round, the missing clients.
 type Round struct {
-	Plan       int             `json:"plan"` // number of the plan over all phases
+	Plan       int             `json:"plan"` // number of the plan, counted over all phases
 	Verdict    pvi.Verdict     `json:"verdict"`
-	Influences []pvi.Influence `json:"influences,omitempty"` // influence of each answer, if releases are published
-	SDs        string          `json:"shift_in_sds_of"`      // unit of shifts: "q", or "the prior" with point estimates
-	Missing    []pvi.ClientID  `json:"missing,omitempty"`    // clients that did not answer a void round
+	Influences []pvi.Influence `json:"influences,omitempty"` // influence of each answer; only if releases are published
+	SDs        string          `json:"shift_in_sds_of"`      // whose standard deviations are the unit of shifts: those of "q", or of "the prior" for point estimates
+	Missing    []pvi.ClientID  `json:"missing,omitempty"`    // if the round was void, the clients that did not answer
 }
 
-// Blocking returns the clients without whose answers a rejected λ would have been accepted. It
-// returns nil if releases are not published.
+// Blocking returns the clients because of whom λ was rejected: without the answer of any one of
+// them, it would have been accepted. It returns nil if releases are not published.
 func (r *Round) Blocking() []string {
 	var names []string
 	for _, i := range r.Influences {
@@ -30,18 +30,18 @@ func (r *Round) Blocking() []string {
 	return names
 }
 
-// A History holds the number of ended rounds with each verdict.
+// A History says how many rounds have ended with each verdict.
 type History struct {
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`
 	Void     int `json:"void"`
 	// InARow is the number of failed rounds since the last accepted one. A round fails if it is
-	// rejected, or if it is void although clients have answered. Clients were charged for these
+	// rejected, or if it is void although some clients have answered. Clients have paid for these
 	// rounds.
 	InARow int `json:"rejected_in_a_row"`
 }
 
-// A history counts the rounds of a server or site by verdict.
+// A history counts the rounds that a server or site has seen, by verdict.
 type history struct {
 	tally
 	inARow int
@@ -64,10 +64,11 @@ func (h *history) take(k *kept) { h.tally, h.inARow = k.Verdicts, k.InARow }
 type historian interface{ history() *history }
 
 // Watch makes the server compute the influence of each answer, if the study publishes releases.
-// This takes time. See [pvi.Server.Watch].
+// This takes extra time. See [pvi.Server.Watch].
 func (s *Server) Watch() { s.watching = true }
 
-// Last returns the verdict and the influences of a plan's round, if it ended last.
+// Last returns the verdict and the influences for the given plan's round, if no other round has
+// ended since.
 func (s *Server) Last(plan int) (Round, bool) {
 	if s.last == nil || s.last.Plan != plan {
 		return Round{}, false

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// An evil sets the numbers of a client's answer.
+// An evil changes the numbers in a client's answer.
 type evil func(change []int64, limit int64)
 
 func attackedStudy(t *testing.T, overrides ...study.Override) *study.Study {
@@ -20,8 +20,8 @@ func attackedStudy(t *testing.T, overrides ...study.Override) *study.Study {
 }
 
 // attacked runs a study with three clients until it is done or stalls, and returns how each round
-// ended. The last client sends the numbers that e sets or, if e is nil, answers from a file with
-// invented lines.
+// ended. The last client sends numbers set by e. If e is nil, it answers from a file with the given
+// number of invented lines.
 func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, rounds []Round) {
 	t.Helper()
 	h = newHouse(t, st, 3)
@@ -57,8 +57,8 @@ func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, ro
 	return h, rounds
 }
 
-// One of three clients sends precisions far below zero in every round. All others stop after three
-// rounds, for which alone honest clients have paid, and the reason names the client.
+// One of three clients sends precisions far below zero in every round. After three rounds, which
+// honest clients have paid for, the study stops. The reason it gives contains the client's name.
 //
 //abuse:case A20 a client that makes every round fail: the study stops after three, and the client is named
 func TestRejectedRoundsStopTheStudy(t *testing.T) {
@@ -89,15 +89,15 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 	if err != nil || restored.Stalled() == "" {
 		t.Errorf("a restarted server goes on: %v", err)
 	}
-	// Without a limit, all rounds are run, as in version 1.
+	// The limit is too high to stop the study here, so all rounds are run, as in version 1.
 	unlimited := attackedStudy(t, study.Override{Key: "federation.max_rejected", Value: "11"})
 	if _, rounds := attacked(t, unlimited, lower, 0); len(rounds) != 10 {
 		t.Errorf("%d rounds", len(rounds))
 	}
 }
 
-// A study that needs all clients stops after three rounds without the answer of one, which the
-// reason names. A round without any answer costs nothing and does not count.
+// If a study needs all clients and one does not answer three times, the study stops and gives the
+// client's name as the reason. A round without any answers costs nothing and does not count.
 //
 //abuse:case A20 a client whose answers are refused in every round: the study stops after three, and the client is named
 func TestVoidRoundsStopTheStudy(t *testing.T) {
@@ -120,9 +120,9 @@ func TestVoidRoundsStopTheStudy(t *testing.T) {
 	}
 }
 
-// A client sends one element at its limit, or has a hundred times as many invented lines as others
-// have. The norm of its first answer exceeds 10 times the median of the others, and that of an
-// honest client does not. No honest client blocks a round.
+// One client either sends an element at its limit, or has a hundred times as many lines as the
+// others, all invented. The norm of its first answer must be more than 10 times the median of the
+// others, and that of an honest client less. No honest client may block a round.
 //
 //abuse:case A20 a client that pushes the posterior: its influence is shown where messages are opened
 func TestInfluenceOfAnEvilClient(t *testing.T) {
@@ -154,7 +154,7 @@ func TestInfluenceOfAnEvilClient(t *testing.T) {
 	}
 }
 
-// Influences are computed only if the study publishes releases.
+// Influences are computed only in studies that publish releases.
 func TestNoInfluenceOfHiddenMessages(t *testing.T) {
 	for _, st := range []*study.Study{
 		planeStudy(t, recordPrivacy, "", ""),

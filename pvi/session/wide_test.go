@@ -11,7 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// wide returns the source of a study with about levels² coefficients and a diagonal precision.
+// wide returns the source of a study that has about levels² coefficients and a diagonal precision
+// matrix.
 func wide(levels int) []byte {
 	var b strings.Builder
 	b.WriteString("[study]\nversion = 1\nname = \"wide\"\n")
@@ -54,7 +55,8 @@ func sameText(t *testing.T, s *Server, r *Result) {
 	}
 }
 
-// With a diagonal q, memory grows with the number of coefficients, not with its square.
+// If q is diagonal, memory grows in proportion to the number of coefficients, rather than to its
+// square.
 func TestMemoryIsOfCoefficients(t *testing.T) {
 	const levels = 60
 	st, err := study.Parse("wide.toml", wide(levels))
