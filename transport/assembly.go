@@ -8,18 +8,18 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// An assembly puts an entry of the transcript together from pieces, which can arrive over several
-// connections. Its memory is at most twice the bytes that have arrived.
+// An assembly puts a transcript entry together from pieces, which may come over several
+// connections. It uses at most twice as much memory as the bytes that have arrived.
 type assembly struct {
 	number  uint64
 	limit   int64
-	brief   bool // whether the coordinator may leave out a body that the client can compute
-	started bool // whether a start message has arrived, on this or an earlier connection
+	brief   bool // whether the coordinator may leave out a body that this client can compute
+	started bool // whether a start message has arrived, on any connection
 	item    Item
 	size    int64
 	sum     []byte
 	running hash.Hash
-	resumed bool // whether the start message of this connection has arrived
+	resumed bool // whether a start message has arrived on this connection
 }
 
 func newAssembly(number uint64, limit int64, brief bool) *assembly {
@@ -28,11 +28,12 @@ func newAssembly(number uint64, limit int64, brief bool) *assembly {
 
 func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 
-// reconnect prepares the assembly for a new connection, which must begin with a start message.
+// reconnect prepares the assembly for a new connection, which must again begin with a start
+// message.
 func (a *assembly) reconnect() { a.resumed = false }
 
-// take adds a message, and reports whether the entry is complete. It returns an error if the
-// message violates the protocol. The assembly must not be used afterwards.
+// take adds a message and reports whether the entry is complete. If the message violates the
+// protocol, take returns an error, and the assembly must not be used again.
 func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	switch {
 	case m.HasStart() == a.resumed:
@@ -56,7 +57,7 @@ func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	return true, nil
 }
 
-// abridged completes an entry whose body the coordinator has left out.
+// abridged completes an entry that came without its body.
 func (a *assembly) abridged(m *wirepb.FollowResponse) (complete bool, err error) {
 	if !a.brief || a.have() > 0 || len(m.GetPiece()) > 0 {
 		return false, refuse(OutOfPlace, "entry %d lacks a body that was requested", a.number)

@@ -11,7 +11,7 @@ import (
 
 var errCrowded = errors.New("too many connections from this address, or in all")
 
-// behind reports whether a is the address of a load balancer.
+// behind reports whether a is a load balancer's address.
 func (d *door) behind(a net.Addr) bool {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -21,10 +21,10 @@ func (d *door) behind(a net.Addr) bool {
 	return slices.ContainsFunc(d.balancers, func(p netip.Prefix) bool { return p.Contains(host) })
 }
 
-// unwrap reads the PROXY protocol header with which a load balancer begins a connection. It counts
-// the connection under the client's address, and returns one that begins after the header and has
-// this remote address. Other connections are returned unchanged. The caller must have set a
-// deadline.
+// unwrap reads the PROXY protocol header that a load balancer sends at the beginning of a
+// connection. It counts the connection under the client's address in the header. It returns a
+// connection that has this remote address and begins after the header. A connection that does not
+// come from a load balancer is returned unchanged. The caller must have set a deadline.
 func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 	g, ok := raw.(*guarded)
 	if !ok || !g.balanced {
@@ -41,7 +41,7 @@ func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 }
 
 // arrive counts a connection from a load balancer under host, the address of the client behind it.
-// It returns false if the connection was closed, or if the host has too many connections.
+// If the connection was closed or the host has too many, arrive returns false.
 func (d *door) arrive(g *guarded, host string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// tell publishes an entry whose body clients can compute from earlier entries.
+// tell publishes an entry with a body that clients can compute from earlier entries.
 func (d *desk) tell(body []byte) {
 	d.say(body)
 	d.mu.Lock()
@@ -19,8 +19,8 @@ func (d *desk) tell(body []byte) {
 	d.entries[len(d.entries)-1].Derived = true
 }
 
-// If a client sets Brief, the coordinator omits every body that the client can compute, unless the
-// client requests it. Others, such as older programs, receive all bodies.
+// If a client sets Brief, the coordinator must leave out every body that the client can compute,
+// unless the client requests it. Other clients, such as older programs, must receive all bodies.
 func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	for name, poll := range map[string]time.Duration{"connected": 0, "polling": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	}
 }
 
-// The client may accept a missing body only if it has set Brief, no piece of the body has arrived,
-// and the message contains no piece.
+// The client may accept an entry without a body only if it has set Brief, has not received a piece
+// of the body, and the message has no piece either.
 func TestHostileOmission(t *testing.T) {
 	body := []byte("the body of an entry")
 	for name, c := range map[string]struct {

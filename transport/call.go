@@ -18,25 +18,26 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A call is a method call at a server, created before the client's first message is read.
+// A call is a method call on a server. It is created before the server reads the client's first
+// message.
 type call struct {
 	study  *served
 	peer   channel.Party
-	method string // name of the method without the service
+	method string // name of the method, without the service
 	watch  *watch
 	ctx    context.Context
 	end    context.CancelCauseFunc
 }
 
-// versionHeader is the name of the header with the agreed protocol version of a call.
+// versionHeader is the name of the header with the protocol version that a call uses.
 const versionHeader = "fedpvi-version"
 
-// permissions contains the methods and the rules for calling them. guests permits calls without a
-// certificate, and versionless calls without an agreed protocol version.
+// permissions lists all methods and who may call them. guests allows calls without a certificate,
+// and versionless allows calls before a protocol version is agreed on.
 var permissions = map[string]struct {
 	guests, versionless bool
-	long                bool   // whether the call has no time limit while it makes progress
-	since               uint32 // first protocol version with the method
+	long                bool   // whether the call may take any time as long as it makes progress
+	since               uint32 // first protocol version that has the method
 }{
 	wirepb.Study_Hello_FullMethodName:    {guests: true, versionless: true},
 	wirepb.Study_Join_FullMethodName:     {guests: true},
@@ -54,9 +55,9 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// admit decides, from the method and the caller, whether a call is allowed. The returned context
-// ends when the call has made no progress for too long, or when the server shuts down. Reads and
-// writes of the call then fail.
+// admit decides whether a call is allowed, given its method and its caller. The returned context
+// ends when the call has not made progress for too long, or when the server shuts down. From then
+// on, reads and writes of the call fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -76,7 +77,7 @@ func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, er
 }
 
 func (s *Server) newCall(ctx context.Context, who caller, method string) context.Context {
-	study := s.find(who.study) // not nil, because the TLS handshake has selected this study
+	study := s.find(who.study) // not nil, because the TLS handshake has chosen this study
 	ctx, cancel := context.WithCancelCause(ctx)
 	limit := s.timing.call
 	if permissions[method].long {
@@ -104,8 +105,9 @@ func (s *Server) permit(who caller, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks checks the protocol version in the header of a call, which must be supported and at least
-// since, the first version with the method. A refused caller negotiates a version again.
+// speaks checks the protocol version in the header of a call. The version must be supported and
+// must have the method, which was added in version since. If the call is refused, the client agrees
+// on a version again.
 func (s *Server) speaks(header []string, since uint32) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) && uint32(v) >= since {
@@ -115,8 +117,8 @@ func (s *Server) speaks(header []string, since uint32) *Refusal {
 	return refuse(Version, "the call does not use %v: agree on a version first", s.versions)
 }
 
-// knownMethod returns the name of a method for metrics, or "other" for an unknown one. A peer could
-// otherwise fill the metrics with invented names.
+// knownMethod returns a method's name for metrics, or "other" if the method is unknown. Otherwise a
+// peer could fill the metrics with names that it makes up.
 func knownMethod(full string) string {
 	if _, ok := permissions[full]; ok {
 		return path.Base(full)
@@ -140,7 +142,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerI
 	return err
 }
 
-// begin reports the start of a call to the observers. The caller must call end with the outcome.
+// begin tells the observers that a call begins. The caller must call end with the outcome.
 func (s *Server) begin(c *call) (end func(outcome string)) {
 	traced := func(string) {}
 	if c.method != path.Base(wirepb.Study_Follow_FullMethodName) {
@@ -153,7 +155,7 @@ func (s *Server) begin(c *call) (end func(outcome string)) {
 	}
 }
 
-// A watch ends a call that makes no progress for the time limit.
+// A watch ends a call that has not made progress within the time limit.
 type watch struct {
 	limit time.Duration
 	timer *time.Timer
@@ -165,8 +167,8 @@ func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
 	})}
 }
 
-// moved records progress. It restarts the time limit.
+// moved records progress, so that the time limit starts again.
 func (w *watch) moved() { w.timer.Reset(w.limit) }
 
-// stop suspends the time limit until the next call of moved.
+// stop suspends the time limit until moved is called.
 func (w *watch) stop() { w.timer.Stop() }

@@ -68,8 +68,8 @@ func TestGuestJoins(t *testing.T) {
 	wantRefusal(t, err, Denied)
 }
 
-// If the coordinator has an internal error, the client receives only a random number, which is also
-// in the log.
+// If the coordinator has an internal error, the client must learn nothing but a random number,
+// which the log has too.
 //
 //abuse:case P20 a peer learns only a number
 func TestInternalErrorIsReportedAsAnIncident(t *testing.T) {

@@ -41,8 +41,8 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
-// checkPieces checks a request for a release, or for the caller's parts of other clients' messages,
-// and returns its selection.
+// checkPieces checks a request for a release, or for the parts of other clients' messages that are
+// meant for the caller. It returns what is requested as a Wanted.
 func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 	w := Wanted{Ask: m.GetAsk()}
 	if hash := m.GetRelease(); len(hash) > 0 {
@@ -63,8 +63,8 @@ func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 	return w, nil
 }
 
-// checkOffer checks that the first message of an answer is an offer, and returns the size of the
-// offered body, which must be at most limit.
+// checkOffer checks that the first message of an answer is an offer. It returns the size of the
+// body that is offered, which must not exceed limit.
 func checkOffer(m *submission, limit int64) (int64, error) {
 	if m.offer == nil {
 		return 0, refuse(Malformed, "a release must begin with its offer")
@@ -85,8 +85,8 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	return int64(size), nil
 }
 
-// checkPiece checks the next piece of a body and returns its bytes. size is the length of the body,
-// and have the number of bytes that have arrived.
+// checkPiece checks the next piece of a body and returns its bytes. size is the size of the whole
+// body, and have is how much of it has arrived.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
 		return nil, refuse(Malformed, "pieces must follow the offer of a release")
@@ -104,8 +104,8 @@ func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	return piece, nil
 }
 
-// checkStart checks that the start message of an entry has the given number and offset, and
-// announces at most limit bytes.
+// checkStart checks that an entry's start message has the given number and offset, and announces at
+// most limit bytes.
 func checkStart(m *wirepb.FollowResponse_Start, number uint64, offset, limit int64) error {
 	switch {
 	case m.GetNumber() != number:

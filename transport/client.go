@@ -19,24 +19,25 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Config configures the connection of a client to the coordinator of its study.
+// Config configures a client's connection to the coordinator of its study.
 type Config struct {
 	Address string // the coordinator's address, host:port
-	// TLS is a configuration from channel.Client or, for a guest without a certificate, from
+	// TLS is a configuration from channel.Client. For a guest, which has no certificate, it is from
 	// channel.Join.
 	TLS *tls.Config
 	// RoundDeadline is the time limit for a round. All other time limits are fractions of it.
 	RoundDeadline time.Duration
-	MaxEntry      int64 // largest size in bytes of an entry's body
-	// Brief permits the coordinator to leave out bodies that the client can compute from earlier
-	// entries. [Client.Entry] then returns the item without its body, [Client.Whole] with it.
+	MaxEntry      int64 // maximum size of an entry's body, in bytes
+	// Brief lets the coordinator leave out bodies that the client can compute from earlier entries.
+	// [Client.Entry] then returns such an item without its body. [Client.Whole] returns it with the
+	// body.
 	Brief bool
-	// Poll is the interval at which the client requests entries. If it is 0, the client stays
-	// connected, and entries arrive at once.
+	// Poll is how often the client requests entries. If it is 0, the client stays connected, and
+	// entries arrive at once.
 	Poll time.Duration
 	Log  *slog.Logger
-	// Handshake, if set, is called after each attempt to connect. err is nil after a success, and
-	// an *Impostor if another party answers. Handshake can be called concurrently.
+	// Handshake, unless nil, is called after each attempt to connect. err is nil after a success.
+	// If another party answers, it is an *Impostor. Handshake may be called concurrently.
 	Handshake func(address string, err error)
 	Observer  Observer
 	// DialContext makes connections, as [Proxy.DialContext] does. The default is a net.Dialer.
@@ -63,14 +64,14 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	// holds the one follower, which receives entries, or nil; empty while Entry uses it
+	// holds the only follower, which receives entries, or nil; empty while Entry is using it
 	reader chan *follower
-	sender chan struct{} // contains a value while an answer is being sent
+	sender chan struct{} // has a value while an answer is being sent
 	life   context.Context
 	end    context.CancelFunc
 }
 
-// Dial connects to the coordinator. The two then agree on a protocol version.
+// Dial connects to the coordinator and agrees with it on a protocol version.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	return dial(ctx, c, ours)
 }
@@ -178,19 +179,19 @@ func (c *Client) agree(ctx context.Context) error {
 	return nil
 }
 
-// inVersion returns a context with a header that has the agreed protocol version.
+// inVersion returns a context that sends the agreed protocol version in a header.
 func (c *Client) inVersion(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, strconv.FormatUint(uint64(c.version.Load()), 10))
 }
 
-// Join redeems an invitation. The client must be a guest, without a certificate.
+// Join redeems an invitation. The client must be a guest, which has no certificate.
 func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 	m, err := invoke(ctx, c, "Join", c.rpc.Join, wirepb.JoinRequest_builder{Token: r.Token, Entry: r.Entry, Request: r.Request}.Build())
 	return Admission{Study: m.GetStudy(), Authority: m.GetAuthority(), Certificate: m.GetCertificate(), Coordinator: m.GetCoordinator()}, err
 }
 
-// Renew requests a new certificate and, if r.Renewal is not nil, replaces this client's keys. A
-// client whose certificate has expired can call it as a guest, without a certificate.
+// Renew requests a new certificate. If r.Renewal is not nil, it also replaces this client's keys. A
+// client whose certificate has expired can call Renew as a guest.
 func (c *Client) Renew(ctx context.Context, r RenewRequest) (Renewed, error) {
 	m, err := invoke(ctx, c, "Renew", c.rpc.Renew, wirepb.RenewRequest_builder{Request: r.Request, Renewal: r.Renewal}.Build())
 	return Renewed{Certificate: m.GetCertificate(), Authority: m.GetAuthority(), Signature: m.GetAuthoritySignature(), Renewals: m.GetRenewals()}, err
@@ -206,13 +207,13 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	return st, err
 }
 
-// Approve sends this client's signed approval of the study, or its signed message that it leaves.
+// Approve sends this client's signed approval of the study, or its signed withdrawal.
 func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	_, err := invoke(ctx, c, "Approve", c.rpc.Approve, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())
 	return err
 }
 
-// invoke calls a method with one request and one response.
+// invoke calls a method that has one request and one response.
 func invoke[Q, A any](ctx context.Context, c *Client, method string, call func(context.Context, Q, ...grpc.CallOption) (A, error), request Q) (response A, err error) {
 	err = c.short(ctx, method, func(ctx context.Context) (err error) {
 		response, err = call(ctx, request)
@@ -221,7 +222,7 @@ func invoke[Q, A any](ctx context.Context, c *Client, method string, call func(c
 	return response, err
 }
 
-// short makes a call with one request and one response, and retries it.
+// short makes a call that has one request and one response, with retries.
 func (c *Client) short(ctx context.Context, method string, call func(context.Context) error) error {
 	return c.try(ctx, method, func(e *effort) error { return c.once(e.ctx, call) })
 }

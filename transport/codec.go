@@ -7,8 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A codec encodes and decodes messages like gRPC, with two exceptions that avoid copies: it sends
-// an encoded frame unchanged, and decodes a submission without copying its pieces.
+// A codec encodes and decodes messages as gRPC does. To avoid copies, it differs in two cases: it
+// sends an encoded frame as it is, and it does not copy the pieces of a submission when it decodes
+// it.
 type codec struct{}
 
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -34,5 +35,5 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return fmt.Errorf("a message cannot have the type %T", v)
 }
 
-// Name returns gRPC's name of the encoding.
+// Name returns the name that gRPC uses for the encoding.
 func (codec) Name() string { return "proto" }

@@ -13,14 +13,14 @@ import (
 	"testing/synctest"
 )
 
-// A saw cuts connection i of a client after cuts[i] bytes, sent and received together, or never if
-// cuts[i] is −1 or does not exist.
+// A saw cuts a client's connections. It cuts connection i after cuts[i] bytes, sent and received
+// together. If cuts[i] is −1 or does not exist, it does not cut this connection.
 type saw struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	mu   sync.Mutex
 	cuts []int
 	made int
-	used []int // number of bytes on each connection so far
+	used []int // number of bytes that each connection has carried so far
 }
 
 func (s *saw) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -53,7 +53,7 @@ type cutConn struct {
 	left int
 }
 
-// pass returns how many of n bytes may pass before the cut.
+// pass returns how many of the next n bytes may pass before the cut.
 func (c *cutConn) pass(n int) int {
 	c.saw.mu.Lock()
 	defer c.saw.mu.Unlock()
@@ -96,8 +96,8 @@ func (s *saw) total() (n int) {
 	return n
 }
 
-// stride returns the distance in bytes between the tested cuts. With a cut after every byte, the
-// test takes minutes.
+// stride returns how many bytes apart the tested cuts are. If every byte were tested, the test
+// would take minutes.
 func stride() int {
 	switch {
 	case os.Getenv("FEDPVI_LONG") != "":
@@ -143,10 +143,10 @@ func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	everywhere(t, run)
 }
 
-// everywhere runs run many times. The first connection is cut after the next multiple of stride
-// bytes, and the second at another place.
+// everywhere calls run many times. Each time, the first connection is cut stride bytes later than
+// before, and the second one somewhere else.
 func everywhere(t *testing.T, run func(*testing.T, *saw)) {
-	var all int // number of bytes without a cut
+	var all int // number of bytes if there is no cut
 	synctest.Test(t, func(t *testing.T) {
 		s := &saw{}
 		run(t, s)
@@ -160,7 +160,7 @@ func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	}
 }
 
-// The client must not resend the bytes that have arrived.
+// After a cut, the client must not send again the bytes that have arrived.
 func TestReleaseContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -177,7 +177,7 @@ func TestReleaseContinuesAfterACut(t *testing.T) {
 	})
 }
 
-// The coordinator must not resend the bytes that have arrived.
+// After a cut, the coordinator must not send again the bytes that have arrived.
 func TestEntryContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -211,8 +211,8 @@ func TestWrongPinIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// Sending a short answer with its offer saves a round trip. If the answer is long or was received
-// in part, the client must first wait for the coordinator's response.
+// If a short answer is sent with its offer, a round trip is saved. But if the answer is long or
+// part of it has arrived, the client must first wait for the coordinator's response.
 func TestShortReleaseComesWithItsOffer(t *testing.T) {
 	for size, want := range map[int]bool{1: true, sentWhole: true, sentWhole + 1: false} {
 		synctest.Test(t, func(t *testing.T) {

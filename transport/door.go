@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A door counts the connections of a server, and closes those beyond the limits before the server
-// reads any bytes from them. A stranger is a peer that has not yet authenticated itself.
+// A door counts a server's connections. If there are too many, it closes connections before the
+// server reads any bytes from them. A stranger is a peer that has not yet authenticated itself.
 type door struct {
 	limits    Limits
 	balancers []netip.Prefix
@@ -19,7 +19,7 @@ type door struct {
 
 	mu        sync.Mutex
 	open      map[*guarded]struct{}
-	strangers map[string]int // number of connections of strangers, by host
+	strangers map[string]int // number of strangers' connections, keyed by host
 	parties   map[channel.Party][]*guarded
 }
 
@@ -30,18 +30,18 @@ func newDoor(c ServerConfig) *door {
 	}
 }
 
-// guarded is a connection that a door has admitted. The door counts it until it is closed.
+// guarded is a connection that a door has let in. The door counts it until it is closed.
 type guarded struct {
 	counted
 	door     *door
 	balanced bool          // whether the connection comes from a load balancer
-	host     string        // host under which a stranger is counted; empty behind a load balancer until the header was read
+	host     string        // host under which the door counts a stranger; behind a load balancer, empty until the header is read
 	party    channel.Party // authenticated party at the other end; zero for a stranger
 	once     sync.Once
 }
 
-// enter counts a new connection. It returns false if the server, or the host of c, already has too
-// many.
+// enter counts a new connection. If the server or the host of c already has too many, it returns
+// false.
 func (d *door) enter(c net.Conn) (*guarded, bool) {
 	host, balanced := hostOf(c.RemoteAddr()), d.behind(c.RemoteAddr())
 	if balanced {
@@ -61,8 +61,9 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	return g, true
 }
 
-// hostOf returns the key for counting connections of strangers: the IPv4 address, or the first 64
-// bits of an IPv6 address, because one machine can use all addresses with the same first 64 bits.
+// hostOf returns the key under which the connections of strangers are counted. For IPv4, this is
+// the address. For IPv6, it is the first 64 bits, because one machine may use all addresses that
+// begin with them.
 func hostOf(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -79,9 +80,9 @@ func hostOf(a net.Addr) string {
 	return network.String()
 }
 
-// know counts a connection under the party that has authenticated itself instead of its host, and
-// closes the party's oldest connection if there are too many. A guest, the zero party, stays under
-// its host.
+// know counts a connection under its party, now that the party has authenticated itself, and no
+// longer under its host. If the party has too many connections, know closes the oldest. A guest is
+// the zero party, and remains under its host.
 func (d *door) know(g *guarded, party channel.Party) {
 	if party == (channel.Party{}) {
 		return
@@ -107,7 +108,7 @@ func (d *door) rename(g *guarded, party channel.Party) (oldest *guarded) {
 	return nil
 }
 
-// forget counts one stranger less at a host, unless host is empty.
+// forget counts one stranger fewer for a host. If host is empty, it does nothing.
 func (d *door) forget(host string) {
 	if host == "" {
 		return

@@ -42,8 +42,8 @@ func (c *counter) Connected(change int) {
 	c.most = max(c.most, c.open)
 }
 
-// counts returns the counts so far. They may still grow, because the server may read from
-// connections that are ending.
+// counts returns the counts so far. They may still grow, because the server may still be reading
+// from connections that are closing.
 func (c *counter) counts() (calls map[[2]string]int, received, sent int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func TestConnectionsOfAPartyAreLimited(t *testing.T) {
 	})
 }
 
-// Beyond the limit, the newest connection must work, because an older one may be dead.
+// If a party has too many connections, the newest must work, because an older one may be dead.
 func TestNewestConnectionWins(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 1}}, ours)
 	config := w.config("north")
@@ -86,8 +86,8 @@ func TestNewestConnectionWins(t *testing.T) {
 	check(t, north.Approve(t.Context(), []byte("consent")))
 }
 
-// A connection that sends nothing counts against the limit of its host until the time for a
-// handshake is over.
+// A connection on which nothing is sent must count against the limit of its host until it is too
+// late for a handshake.
 //
 //abuse:case A12 bounded for each host
 func TestConnectionsOfStrangersAreLimited(t *testing.T) {
@@ -127,8 +127,8 @@ func TestConnectionsOfGuestsAreLimited(t *testing.T) {
 	})
 }
 
-// A party counts as connected from its handshake until it closes its connection, even if it has not
-// read all entries. Guests do not count.
+// A party must count as connected from its handshake until it closes the connection, even if it has
+// not read all entries. Guests must not count.
 func TestConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -184,7 +184,7 @@ func TestTotalConnectionsAreLimited(t *testing.T) {
 	}
 }
 
-// These are the limits in the documentation. The tests of each limit use smaller ones.
+// The documentation gives these limits. The tests of the single limits use smaller ones.
 func TestUsualLimits(t *testing.T) {
 	if got, want := (Limits{}).withDefaults(), (Limits{Connections: 16384, Strangers: 256, PerParty: 4, Calls: 16}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -220,8 +220,8 @@ func TestObserverCounts(t *testing.T) {
 	}
 }
 
-// The server calls Seen for a party while its connection is open, even if the party only answers
-// pings.
+// While a party's connection is open, the server must call Seen for it, even if the party only
+// answers pings.
 func TestPartyIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -15,19 +15,19 @@ var (
 	errClosed   = errors.New("the client was closed")
 )
 
-// An effort is a method call by a client, including all retries.
+// An effort is a client's method call with all its retries.
 type effort struct {
 	client   *Client
-	ctx      context.Context // context of all tries
+	ctx      context.Context // context of all attempts
 	cancel   func()
-	tries    int // number of tries since the last progress
+	tries    int // number of attempts since the last progress
 	patience time.Duration
 	timer    *time.Timer
 }
 
-// begin starts an effort: a method call with all its retries. The context ends when ctx is done,
-// when the client is closed, when the connection fails for good or, unless patience is 0, when
-// there was no progress for the time patience.
+// begin starts an effort, which is a method call with all its retries. The effort's context ends
+// when ctx is done, when the client is closed, when the connection fails for good, or when there
+// was no progress for the time patience. If patience is 0, there is no time limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -43,7 +43,7 @@ func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	return e
 }
 
-// try calls f until f succeeds, makes no progress for too long, or fails for good.
+// try calls f until it succeeds, fails for good, or makes no progress for too long.
 func (c *Client) try(ctx context.Context, method string, f func(*effort) error) error {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
@@ -66,21 +66,22 @@ func (e *effort) end() {
 	e.cancel()
 }
 
-// moved records progress: it restarts the time limit and the count of tries.
+// moved records progress. It restarts the time limit and sets the number of attempts to zero.
 func (e *effort) moved() {
 	e.tries = 0
 	e.sent()
 }
 
-// sent restarts the time limit, but not the count of tries: the bytes may not have arrived.
+// sent restarts the time limit. It does not change the number of attempts, because the bytes may
+// not have arrived.
 func (e *effort) sent() {
 	if e.timer != nil {
 		e.timer.Reset(e.patience)
 	}
 }
 
-// failed waits after a failed try and returns nil if the caller should try again, and otherwise
-// returns the caller's error.
+// failed is called after an attempt has failed. If the caller should try again, failed waits and
+// then returns nil. Otherwise it returns the error for the caller.
 func (e *effort) failed(err error) error {
 	if e.ctx.Err() != nil {
 		return e.client.gaveUp(e.ctx)
@@ -96,7 +97,7 @@ func (e *effort) failed(err error) error {
 	return nil
 }
 
-// judge reports whether a failed call should be tried again, and otherwise returns the final error.
+// judge decides whether a failed call should be tried again. If not, it returns the final error.
 func (e *effort) judge(err error) (again bool, final error) {
 	var breach *Breach
 	if errors.As(err, &breach) {
@@ -116,8 +117,8 @@ func (e *effort) judge(err error) (again bool, final error) {
 	return false, fmt.Errorf("%s: %w", e.client.config.Address, err)
 }
 
-// agreeAgain negotiates the protocol version again, because the coordinator may have been updated.
-// It reports whether to repeat the call, and otherwise returns the final error.
+// agreeAgain agrees on a protocol version again, because the coordinator may have been updated. It
+// reports whether the call should be repeated. If not, it returns the final error.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)
 	var breach *Breach
@@ -130,8 +131,8 @@ func (e *effort) agreeAgain() (again bool, final error) {
 	return true, nil
 }
 
-// gaveUp returns the error of a call whose context has ended: the cause in the context, the last
-// network error, or both.
+// gaveUp returns the error of a call whose context has ended. This is the cause of the context, the
+// last network error, or both.
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
@@ -150,8 +151,8 @@ func (c *Client) gaveUp(ctx context.Context) error {
 	return fmt.Errorf("waiting for an answer of %s: %w", c.config.Address, cause)
 }
 
-// A Breach is a violation of the protocol by a coordinator that runs another program, is damaged,
-// or is hostile. Another try does not help.
+// A Breach is a violation of the protocol by the coordinator, which may run another program, be
+// damaged, or be hostile. Trying again does not help.
 type Breach struct {
 	Address string
 	Text    string
@@ -161,8 +162,8 @@ func (b *Breach) Error() string {
 	return fmt.Sprintf("the coordinator at %s violates the protocol: %s", b.Address, b.Text)
 }
 
-// breach converts the refusal of a coordinator's message to a Breach, and returns other errors
-// unchanged.
+// breach converts an error that refuses a message from the coordinator to a Breach. It returns
+// other errors unchanged.
 func (c *Client) breach(err error) error {
 	var complaint *Refusal
 	if errors.As(err, &complaint) {

@@ -13,7 +13,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Follow sends the requested entry and, if Stay is set in the request, all later ones.
+// Follow sends the entry that is requested. If Stay is set in the request, it also sends all later
+// ones.
 func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServer) error {
 	if err := checkFollow(m); err != nil {
 		return err
@@ -40,8 +41,8 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 
 var errNothingYet = errors.New("the entry does not exist yet")
 
-// await waits for an entry. Unless m.Stay is set, it returns errNothingYet after the time in the
-// request, or the server's limit if that is shorter.
+// await waits for an entry. If m.Stay is not set, it waits for at most the time in the request, or
+// the server's limit if that is shorter, and then returns errNothingYet.
 func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.FollowRequest) (Item, error) {
 	c.watch.stop()
 	defer c.watch.moved()
@@ -58,15 +59,15 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
-// A frame is an encoded FollowResponse in two parts. piece is a part of the entry's body, which is
-// not copied, and head has all bytes before it.
+// A frame is an encoded FollowResponse in two parts. piece is part of the entry's body and is not
+// copied. head has all bytes before it.
 type frame struct {
 	head  []byte
 	piece mem.Buffer
 }
 
-// sendEntry sends an entry in pieces, from the given offset in its body, or only the envelope if
-// brief is set and clients can compute the body.
+// sendEntry sends an entry in pieces, starting at the given offset in its body. If brief is set and
+// clients can compute the body, it sends only the envelope.
 func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	if body == nil {
@@ -89,8 +90,8 @@ func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint
 	return sendBody(stream, c, body, offset, head, pieceField)
 }
 
-// sendBody sends a body from the given offset on, as pieces in the field with the given number. The
-// first message begins with head.
+// sendBody sends a body in pieces, starting at the given offset. Each piece is in the field with
+// the given number. The first message begins with head.
 func sendBody(stream grpc.ServerStream, c *call, body Pieces, offset uint64, head []byte, field protowire.Number) error {
 	for size := body.Size(); offset < size; head = nil {
 		n := int(min(size-offset, uint64(max(entryMessage-len(head), 1))))

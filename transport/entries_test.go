@@ -11,8 +11,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The bytes of sendEntry must be the protobuf encoding of the same messages, and a client must be
-// able to assemble the entry from them, from any offset.
+// sendEntry must send the same bytes as protobuf would for the same messages. A client must be able
+// to assemble the entry from them, from any offset.
 func TestFramesAreMessages(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {
@@ -25,7 +25,7 @@ func TestFramesAreMessages(t *testing.T) {
 			}
 			c := &call{watch: watching(t), study: &served{}}
 			var frames sentFrames
-			check(t, sendEntry(&frames, c, Item{Envelope: envelope, Body: body}, 7, uint64(offset), offset%2 == 0)) // brief has no effect, because clients cannot compute this body
+			check(t, sendEntry(&frames, c, Item{Envelope: envelope, Body: body}, 7, uint64(offset), offset%2 == 0)) // brief must have no effect, because clients cannot compute this body
 			assembly := &assembly{number: 7, limit: int64(size), size: int64(size), running: sha256.New()}
 			check(t, assembly.add(body[:offset]))
 			rest := body[offset:]
@@ -66,8 +66,8 @@ func TestFramesAreMessages(t *testing.T) {
 	}
 }
 
-// A body is hashed once for all clients, different bodies have different hashes, and old bodies are
-// not kept.
+// A body that goes to many clients must be hashed only once. Different bodies must have different
+// hashes, and old bodies must not be kept.
 func TestBodiesAreHashedOnce(t *testing.T) {
 	var s hashes
 	first, second := []byte("outcome"), []byte("plan")
@@ -76,7 +76,7 @@ func TestBodiesAreHashedOnce(t *testing.T) {
 			t.Errorf("%q has the hash of another body", body)
 		}
 	}
-	s.held[1].sum[0]++ // a wrong hash, so that only a new computation gives the right one
+	s.held[1].sum[0]++ // the hash is now wrong, so that only a new computation can give the right one
 	if h := s.hashed(first); h.Hash() == sha256.Sum256(first) {
 		t.Error("a body was hashed twice")
 	}

@@ -9,9 +9,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Entry returns the entry of the transcript with the given number, from 1. It waits until the entry
-// exists, ctx is done, or the client gives up. Consecutive entries arrive over one call that stays
-// open, and concurrent calls of Entry wait for each other. With Config.Poll, the client instead
+// Entry returns the transcript entry with the given number, from 1. It waits until the entry
+// exists, ctx is done, or the client gives up. Successive entries come over one call, which stays
+// open. Concurrent calls of Entry wait for each other. If Config.Poll is set, the client instead
 // requests each entry at intervals.
 func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	if number == 0 {
@@ -41,7 +41,7 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// Whole returns an existing entry with its body, even if Entry would leave it out.
+// Whole returns an existing entry with its body, even if Entry would leave the body out.
 func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	a := newAssembly(number, c.config.MaxEntry, false)
 	var item Item
@@ -54,8 +54,8 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	return item, err
 }
 
-// followerAt returns a follower (which receives consecutive entries over one call) whose next entry
-// has the given number: f, if it fits and has not ended, or a new one in its place.
+// followerAt returns a follower whose next entry has the given number. This is f if its next entry
+// is the right one and it has not ended. Otherwise followerAt replaces f by a new follower.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -70,13 +70,13 @@ func (c *Client) followerAt(f *follower, number uint64) *follower {
 	return f
 }
 
-// A follower keeps a call open and receives consecutive entries.
+// A follower keeps a call open and receives successive entries over it.
 type follower struct {
 	next   uint64
 	items  chan Item
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // reason why the follower ended; valid after done is closed
+	err    error // why the follower ended; valid once done is closed
 }
 
 func (f *follower) stop() {
@@ -84,7 +84,7 @@ func (f *follower) stop() {
 	<-f.done
 }
 
-// ended returns the reason why the follower has ended, or nil.
+// ended returns the reason why the follower has ended, or nil if it has not.
 func (f *follower) ended() error {
 	select {
 	case <-f.done:
@@ -102,8 +102,8 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	a := newAssembly(f.next, c.config.MaxEntry, c.config.Brief)
 	for {
 		err := f.receive(e, &a)
-		// At the end of a study the coordinator ends the call, and the client stops following, in a
-		// random order. The metric counts both orders as the same outcome.
+		// At the end of a study, the coordinator ends the call and the client stops following, in
+		// either order. The metrics must count both as the same outcome.
 		result := outcome(err)
 		if ctx.Err() != nil {
 			result = string(Ended)
@@ -116,8 +116,8 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	}
 }
 
-// receive passes the entries of one call to f.items. *a is the partly received next entry, which
-// the next call can continue.
+// receive passes the entries of one call to f.items. *a is the next entry, of which a part may have
+// arrived. The next call can continue it.
 func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
@@ -142,7 +142,7 @@ func (f *follower) receive(e *effort, a **assembly) error {
 	}
 }
 
-// assemble receives messages until the entry is complete, and returns the entry.
+// assemble receives messages until an entry is complete, and returns it.
 func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assembly) (Item, error) {
 	for {
 		m, err := stream.Recv()
@@ -160,7 +160,7 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 	}
 }
 
-// poll requests an entry at intervals until it exists. The interval is usually so long that gRPC
+// poll requests an entry at intervals until it exists. The intervals are usually so long that gRPC
 // closes the idle connection in between.
 func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
@@ -184,7 +184,7 @@ func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, err
 	}
 }
 
-// ask requests an entry once, or returns io.EOF if it does not exist yet.
+// ask requests an entry once. If it does not exist yet, ask returns io.EOF.
 func (c *Client) ask(e *effort, a *assembly) (Item, error) {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A wire is a connection on which a test sends HTTP/2 frames itself.
+// A wire is a connection on which a test sends its own HTTP/2 frames.
 type wire struct {
 	t      *testing.T
 	framer *http2.Framer
@@ -51,7 +51,7 @@ func headers(method string, more ...hpack.HeaderField) []byte {
 	return b.Bytes()
 }
 
-// status reads frames until a stream ends, and returns the status of the stream.
+// status reads frames until a stream ends, and returns its status.
 func (w wire) status() (codes.Code, error) {
 	for {
 		f, err := w.framer.ReadFrame()
@@ -74,13 +74,13 @@ func (w wire) status() (codes.Code, error) {
 	}
 }
 
-// A small message that would expand to 64 MiB must be refused without decompression.
+// A small message that would decompress to 64 MiB must be refused without decompressing it.
 //
 //abuse:case A12 not decompressed
 func TestCompressedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
-	// part compresses a part of an ApproveRequest with an envelope of 64 MiB. The request consists
-	// of 1 + 64 such parts, which gzip reads as one.
+	// part compresses one part of an ApproveRequest that has an envelope of 64 MiB. The request has
+	// 65 such parts, which gzip reads as one.
 	part := func(plain []byte) []byte {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)
@@ -115,7 +115,7 @@ func TestCompressedMessageIsRefused(t *testing.T) {
 	}
 }
 
-// The server must end the connection without storing the headers.
+// The server must close the connection without storing the headers.
 //
 //abuse:case A12 not collected
 func TestEndlessHeaders(t *testing.T) {
@@ -127,7 +127,7 @@ func TestEndlessHeaders(t *testing.T) {
 	sent := 0
 	for e := hpack.NewEncoder(&block); sent < 16<<20; sent += block.Len() {
 		block.Reset()
-		filler.Sensitive = true // never compressed, so that each header has its full length
+		filler.Sensitive = true // never compressed, so that each header keeps its full length
 		check(t, e.WriteField(filler))
 		if err := wire.framer.WriteContinuation(1, false, block.Bytes()); err != nil {
 			break
@@ -147,7 +147,7 @@ func TestLongHeaders(t *testing.T) {
 	}
 }
 
-// The last of the concurrent calls on one connection is beyond the limit.
+// One connection has several calls at once. The last one exceeds the limit.
 //
 //abuse:case A12 bounded
 func TestCallsOfAConnectionAreLimited(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// stream encodes messages into one byte string, which cut splits again.
+// stream encodes messages as one byte string. cut splits it again.
 func stream(t testing.TB, messages ...proto.Message) (all []byte) {
 	for _, m := range messages {
 		b, err := proto.Marshal(m)
@@ -39,9 +39,9 @@ func cut(all []byte) (messages [][]byte) {
 	return messages
 }
 
-// FuzzEntry assembles an entry from arbitrary messages. A complete entry must match the size and
-// hash in its start message. The memory for an incomplete entry must be proportional to the
-// received bytes.
+// FuzzEntry assembles an entry from arbitrary messages. If the entry is complete, it must have the
+// size and hash in its start message. If it is not, it must use memory in proportion to the bytes
+// received.
 func FuzzEntry(f *testing.F) {
 	body := []byte("the body of an entry")
 	f.Add(stream(f, answer(1, body, 0, body)))
@@ -82,7 +82,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// arrived returns the decoded message, or nil if the message is invalid.
+// arrived returns the decoded message. If the message is invalid, it returns nil.
 func arrived(b []byte) *wirepb.FollowResponse {
 	m := &wirepb.FollowResponse{}
 	if (codec{}).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m) != nil {
@@ -91,7 +91,7 @@ func arrived(b []byte) *wirepb.FollowResponse {
 	return m
 }
 
-// replay passes messages to an assembly until one is refused.
+// replay passes messages to an assembly until the assembly refuses one.
 func replay(a *assembly, all []byte) {
 	for _, b := range cut(all) {
 		m := arrived(b)
@@ -104,8 +104,8 @@ func replay(a *assembly, all []byte) {
 	}
 }
 
-// A tape replaces the network stream in a call of Submit. It passes recorded messages to the server
-// and drops the responses.
+// A tape takes the place of the network stream in a call of Submit. It passes recorded messages to
+// the server and discards the responses.
 type tape struct {
 	wirepb.Study_SubmitServer
 	ctx  context.Context
@@ -124,7 +124,7 @@ func (p *tape) RecvMsg(m any) error {
 	return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b[:len(b)/2]), mem.SliceBuffer(b[len(b)/2:])}, m)
 }
 
-// submitted decodes b into m, and checks that protobuf decodes b in the same way.
+// submitted decodes b into m, and checks that protobuf decodes b to the same.
 func submitted(t *testing.T, m *submission, b []byte) {
 	t.Helper()
 	want := &wirepb.SubmitRequest{}
@@ -146,8 +146,8 @@ func submitted(t *testing.T, m *submission, b []byte) {
 	}
 }
 
-// FuzzRelease sends arbitrary messages from a client. The coordinator must receive the pieces of an
-// answer in order, and no more bytes than were offered.
+// FuzzRelease sends arbitrary messages from a client. The coordinator must get the pieces of an
+// answer in order, and no more bytes than the client has offered.
 func FuzzRelease(f *testing.F) {
 	it := item([]byte("the body of a release"))
 	f.Add(stream(f, offer(it.Envelope, 21), piece(0, it.Body)))
@@ -187,8 +187,8 @@ func FuzzRelease(f *testing.F) {
 	})
 }
 
-// FuzzCalls calls the methods that take one request with arbitrary messages. Each call must return
-// a response or a refusal.
+// FuzzCalls sends arbitrary messages to the methods that take one request. Each call must return a
+// response or a refusal.
 func FuzzCalls(f *testing.F) {
 	for _, m := range []proto.Message{
 		wirepb.JoinRequest_builder{Token: []byte("token"), Entry: []byte("e"), Request: []byte("r")}.Build(),
@@ -219,7 +219,7 @@ func FuzzCalls(f *testing.F) {
 	})
 }
 
-// called decodes a message and calls a method with it.
+// called decodes a message and calls a method with the result.
 func called[In, Out any, P interface {
 	*In
 	proto.Message
@@ -233,8 +233,8 @@ func called[In, Out any, P interface {
 	return err
 }
 
-// FuzzRefusal decodes arbitrary responses of a coordinator. Each refusal must have a known reason
-// and printable text.
+// FuzzRefusal decodes arbitrary responses from a coordinator. Every refusal must have a known
+// reason and a printable text.
 func FuzzRefusal(f *testing.F) {
 	good, err := proto.Marshal(status.Convert(refuse(Denied, "no").status()).Proto())
 	check(f, err)

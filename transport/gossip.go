@@ -9,14 +9,14 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// maxGossipKey is the largest length in bytes of a gossip key in a message.
+// maxGossipKey is the maximum length of a gossip key in a message, in bytes.
 const maxGossipKey = 64
 
-// say copies g to the gossip fields of a response.
+// say puts g into the gossip fields of a response.
 func (g Gossip) say(m *wirepb.StandingResponse) {
 	_, port, err := net.SplitHostPort(g.Address)
 	if err != nil {
-		return // the coordinator takes no part in gossip
+		return // the coordinator does not gossip
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
 		m.SetGossipPort(uint32(n))
@@ -24,8 +24,8 @@ func (g Gossip) say(m *wirepb.StandingResponse) {
 	}
 }
 
-// gossip returns the address and the key of the coordinator's gossip, or a zero Gossip if they are
-// not valid: a study does not depend on gossip.
+// gossip returns the address and key of the coordinator's gossip. If they are not valid, it returns
+// a zero Gossip and not an error, because no study depends on gossip.
 func (c *Client) gossip(m *wirepb.StandingResponse) Gossip {
 	port, key := m.GetGossipPort(), m.GetGossipKey()
 	host, _, err := net.SplitHostPort(c.config.Address)

@@ -12,12 +12,12 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A caller is the peer of a connection to a server, with the study that the TLS server name
-// selects. It is empty on the side of the client.
+// A caller is the peer on a server's connection, with the study that it has chosen by the TLS
+// server name. On the client's side it is empty.
 type caller struct {
 	credentials.CommonAuthInfo
 	study string
-	peer  channel.Party // authenticated party; zero for a guest, a peer without a certificate
+	peer  channel.Party // the authenticated party; zero for a guest, which has no certificate
 }
 
 // AuthType returns the name of the authentication, which gRPC requires.
@@ -25,7 +25,7 @@ func (caller) AuthType() string { return "fedpvi" }
 
 var secure = credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}
 
-// withHTTP2 returns a copy of c in which HTTP/2 is the only protocol.
+// withHTTP2 returns a copy of c that allows only the protocol HTTP/2.
 func withHTTP2(c *tls.Config) *tls.Config {
 	c = c.Clone()
 	c.NextProtos = []string{"h2"}
@@ -34,8 +34,8 @@ func withHTTP2(c *tls.Config) *tls.Config {
 
 var errProtocol = errors.New("the other end does not speak HTTP/2 within TLS")
 
-// oneSide has the methods of [credentials.TransportCredentials] that both sides share. gRPC does
-// not call the handshake of the other side.
+// oneSide has the methods of [credentials.TransportCredentials] that the two sides share. gRPC
+// never calls the other side's handshake.
 type oneSide struct{}
 
 func (oneSide) Info() credentials.ProtocolInfo {
@@ -51,7 +51,7 @@ func (oneSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error)
 	return nil, nil, errors.ErrUnsupported
 }
 
-// serverSide does the TLS handshakes of a server. gRPC limits their time.
+// serverSide does a server's TLS handshakes. gRPC limits how long they take.
 type serverSide struct {
 	oneSide
 	server *Server
@@ -77,8 +77,8 @@ func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	return &attended{Conn: c, seen: func() { s.server.see(who) }}, who, nil
 }
 
-// handshake does the TLS handshake of c and returns the peer. raw is the admitted connection below
-// c.
+// handshake does the TLS handshake on c and returns the peer. raw is the connection below c, as the
+// door has let it in.
 func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	if err := c.Handshake(); err != nil {
 		return caller{}, err
@@ -94,8 +94,8 @@ func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	if g, ok := raw.(*guarded); ok {
 		s.server.door.know(g, peer)
 	}
-	// Check again: the key of the peer may have been replaced since the handshake. If it is
-	// replaced later, [Server.Drop] closes this connection.
+	// Check again, because the peer's key may have been replaced since the handshake checked it. If
+	// it is replaced later, [Server.Drop] closes this connection.
 	if study := s.server.find(state.ServerName); study != nil {
 		if err := study.TLS().VerifyConnection(state); err != nil {
 			return caller{}, err
@@ -104,7 +104,7 @@ func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	return caller{secure, state.ServerName, peer}, nil
 }
 
-// see calls the study's function Seen when bytes have arrived from a party.
+// see calls the study's Seen function when bytes have arrived from a party.
 func (s *Server) see(who caller) {
 	if study := s.find(who.study); study != nil && study.Seen != nil && who.peer != (channel.Party{}) {
 		study.Seen(who.peer)
@@ -113,7 +113,7 @@ func (s *Server) see(who caller) {
 
 func (s serverSide) Clone() credentials.TransportCredentials { return s }
 
-// attended is a connection that calls seen when bytes arrive, including answers to pings.
+// attended is a connection that calls seen whenever bytes arrive, even if they only answer pings.
 type attended struct {
 	net.Conn
 	seen func()
@@ -127,10 +127,10 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// visited is the connection of a guest, from which only a limited number of bytes can be read.
+// visited is a guest's connection. Only a limited number of bytes can be read from it.
 type visited struct {
 	net.Conn
-	left int // number of bytes that the guest may still send
+	left int // number of bytes that may still be read
 }
 
 var errGuest = errors.New("a guest sent more than a join needs")
@@ -144,7 +144,7 @@ func (v *visited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clientSide does the TLS handshakes of a client, and records failures in its [line].
+// clientSide does a client's TLS handshakes, and reports failures to its [line].
 type clientSide struct {
 	oneSide
 	config *tls.Config
@@ -169,13 +169,13 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 
-// observed is a connection of a client that tells its [line] whether bytes arrive or reading fails.
-// Even after a successful handshake, reading is the only way to learn that the coordinator refuses
-// the client's certificate.
+// observed is a client's connection. It tells its [line] when bytes arrive and when reading fails.
+// Even after a successful handshake, the client must read to find out whether the coordinator
+// refuses its certificate.
 type observed struct {
 	net.Conn
 	line   *line
-	closed atomic.Bool // whether this end has closed the connection
+	closed atomic.Bool // whether this side has closed the connection
 }
 
 func (o *observed) Read(b []byte) (int, error) {
@@ -189,7 +189,7 @@ func (o *observed) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection, and marks it first so that Read does not report this as an error.
+// Close closes the connection. It first marks it as closed, so that Read does not report an error.
 func (o *observed) Close() error {
 	o.closed.Store(true)
 	return o.Conn.Close()

@@ -17,7 +17,7 @@ func offer(envelope []byte, size uint64) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size}.Build()}.Build()
 }
 
-// prompt returns an offer message that contains the body.
+// prompt returns an offer message that includes the body.
 func prompt(envelope []byte, size uint64, body []byte) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size, Body: body}.Build()}.Build()
 }
@@ -26,7 +26,7 @@ func piece(offset uint64, data []byte) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Piece: wirepb.SubmitRequest_Piece_builder{Offset: offset, Data: data}.Build()}.Build()
 }
 
-// submitAll sends messages and returns the error of the last response.
+// submitAll sends messages and returns the error in the last response.
 func submitAll(t *testing.T, rpc wirepb.StudyClient, messages ...*wirepb.SubmitRequest) error {
 	t.Helper()
 	stream, err := rpc.Submit(inVersion(t.Context(), "1"))
@@ -81,13 +81,13 @@ func TestHostileReleases(t *testing.T) {
 	if n := w.desk.written(); n != 50 {
 		t.Errorf("the coordinator got %d bytes, want the 50 of one half", n)
 	}
-	// After the failures the coordinator still accepts the second half of the release.
+	// After these failures, the coordinator must still accept the second half of the release.
 	if err := submitAll(t, rpc, offer(full(3).Envelope, 100), piece(50, full(3).Body[50:])); !errors.Is(err, io.EOF) || w.desk.taken(full(3)) != 1 {
 		t.Errorf("%v", err)
 	}
 }
 
-// The test checks that gRPC refuses an oversized message with its own error.
+// An oversized message must be refused by gRPC itself, with its own error.
 //
 //abuse:case A12 refused before it is read
 func TestOversizedMessageIsRefused(t *testing.T) {
@@ -195,7 +195,7 @@ func TestWaitingForAnEntryIsNoStall(t *testing.T) {
 		if got, err := north.Entry(t.Context(), 1); err != nil || string(got.Body) != "at last" {
 			t.Errorf("%q, %v", got.Body, err)
 		}
-		if n := w.desk.asked(); n != 2 { // one call for this entry and one for the next entry
+		if n := w.desk.asked(); n != 2 { // one call for this entry and one for the next
 			t.Errorf("the coordinator was called %d times", n)
 		}
 	})

@@ -29,8 +29,8 @@ func more(data []byte) *wirepb.FollowResponse {
 	return wirepb.FollowResponse_builder{Piece: data}.Build()
 }
 
-// abridged returns the start message of an entry whose body is omitted, with a piece, which is not
-// allowed.
+// abridged returns the start message of an entry without its body. The message also has a piece,
+// which is not allowed.
 func abridged(number uint64, body, piece []byte) *wirepb.FollowResponse {
 	return changed(answer(number, body, 0, piece), func(s *wirepb.FollowResponse_Start) { s.SetBrief(true) })
 }
@@ -46,7 +46,7 @@ func changed(m *wirepb.FollowResponse, change func(*wirepb.FollowResponse_Start)
 	return m
 }
 
-// sends returns a method that sends messages and then waits until the client ends the call.
+// sends returns a method that sends messages, and then waits for the client to end the call.
 func sends(messages ...*wirepb.FollowResponse) func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error {
 	return func(_ *wirepb.FollowRequest, s wirepb.Study_FollowServer) error {
 		for _, m := range messages {
@@ -84,7 +84,7 @@ func TestHostileEntries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := dialImpostor(t, &impostor{version: 1, follow: sends(messages...)})
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // after a message that it accepts, the client waits for the next one
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // if the client accepts a message, it waits for the next one
 			defer cancel()
 			_, err := c.Entry(ctx, 1)
 			if err == nil {
@@ -95,7 +95,7 @@ func TestHostileEntries(t *testing.T) {
 	}
 }
 
-// The client must refuse a piece with too many bytes at once, before it checks the hash.
+// The client must refuse a piece that is too long at once, before it checks the hash.
 func TestPieceBeyondTheEnd(t *testing.T) {
 	body := []byte("the body of an entry")
 	a := newAssembly(1, 100, false)
@@ -108,7 +108,7 @@ func TestPieceBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// An entry is cut, and different bytes arrive on the next connection.
+// The connection breaks within an entry, and the next one delivers different bytes.
 func TestEntryThatChangesBetweenConnections(t *testing.T) {
 	body := []byte("the body of an entry")
 	for name, change := range map[string]func(*wirepb.FollowResponse_Start){
@@ -183,7 +183,7 @@ func TestRefusalIsPlainText(t *testing.T) {
 	}
 }
 
-// An unknown reason is an error that is not a Refusal.
+// If the client does not know a reason, the error must not be a Refusal.
 func TestUnknownReason(t *testing.T) {
 	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse("whim", "no").status() }}
 	c := dialImpostor(t, i)
@@ -194,7 +194,7 @@ func TestUnknownReason(t *testing.T) {
 	}
 }
 
-// rawStatus returns a status with the refusal's text unchecked.
+// rawStatus returns a status with the text of the refusal, without checking the text.
 func (r *Refusal) rawStatus() error {
 	s, err := status.New(codes.PermissionDenied, r.Text).WithDetails(wirepb.Refusal_builder{Reason: string(r.Reason), Text: r.Text}.Build())
 	if err != nil {

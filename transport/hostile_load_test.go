@@ -11,9 +11,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// begun starts calls of one method with raw HTTP/2 frames. Each call announces a message of the
-// maximum size, and all together send as much as the window of the connection permits. begun
-// returns earlier if the server ends the connection.
+// begun starts several calls of one method with raw HTTP/2 frames. Each call announces a message of
+// the maximum size. Together they send as much as the connection's window allows. If the server
+// closes the connection, begun returns early.
 func (w *world) begun(t *testing.T, c Config, method string, calls int) {
 	t.Helper()
 	f := w.wire(t, c).framer
@@ -33,9 +33,9 @@ func (w *world) begun(t *testing.T, c Config, method string, calls int) {
 	}
 }
 
-// A thousand calls send as much as they can and never end. The server must disconnect guests at
-// once. The calls of a client must use no more memory than their flow-control windows, and other
-// clients must still be served.
+// A thousand calls send as much as they can and never end. If they come from a guest, the server
+// must disconnect it at once. If they come from a client, they must not use more memory than their
+// flow-control windows, and other clients must still be served.
 //
 //abuse:case A12 a thousand such calls: guests hold 64 KiB a connection, parties their window; others are served
 func TestThousandEndlessCalls(t *testing.T) {
@@ -47,7 +47,7 @@ func TestThousandEndlessCalls(t *testing.T) {
 		name        string
 		connections int
 		method      string
-		each        int64 // maximum memory for a connection, in addition to pipes and buffers
+		each        int64 // maximum memory that a connection may take, in addition to pipes and buffers
 		config      func(w *world, n int) Config
 	}{
 		{"guests", 50, wirepb.Study_Join_FullMethodName, 64 << 10, func(w *world, _ int) Config { return w.guest() }},
@@ -66,7 +66,7 @@ func TestThousandEndlessCalls(t *testing.T) {
 			if _, err := north.Entry(t.Context(), 1); err != nil {
 				t.Errorf("nobody else is served: %v", err)
 			}
-			const ends = 2*pipe + 256<<10 // memory of the test's pipes in both directions, and of the buffers of TLS and HTTP/2
+			const ends = 2*pipe + 256<<10 // memory of the test's two pipes, and of the TLS and HTTP/2 buffers
 			if more, most := heap()-before, int64(who.connections)*(who.each+ends); more > most {
 				t.Errorf("%d bytes are held for %d calls, want %d at most", more, who.connections*calls, most)
 			}
@@ -74,7 +74,8 @@ func TestThousandEndlessCalls(t *testing.T) {
 	}
 }
 
-// hostOf returns the network of an IPv6 address, because one host can use every address in it.
+// For an IPv6 address, hostOf must return the network, because one host may use all addresses in
+// it.
 func TestHosts(t *testing.T) {
 	for text, want := range map[string]string{
 		"192.0.2.7:443":             "192.0.2.7",

@@ -18,7 +18,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// restart replaces the server by one for the same study that supports the given protocol versions.
+// restart replaces the server with one for the same study that supports the given protocol
+// versions.
 func (w *world) restart(speaks versions) {
 	w.t.Helper()
 	w.close()
@@ -60,8 +61,8 @@ func TestClientSurvivesARestartOfTheCoordinator(t *testing.T) {
 	})
 }
 
-// The metrics count a call of Follow that the client ends like one that the coordinator ends
-// because the study is over.
+// A client may end a call of Follow, or the coordinator may end it because the study is over. The
+// metrics must count both in the same way.
 func TestFollowThatTheClientEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -98,7 +99,7 @@ func TestShutdownEndsWaitingCallsOnly(t *testing.T) {
 	})
 }
 
-// When the context of a waiting call ends, the call ends and the connection stays open.
+// When the context of a waiting call is done, the call must end, but the connection must stay open.
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -167,7 +168,7 @@ func TestClosingEndsEverything(t *testing.T) {
 	})
 }
 
-// The client must retry at growing intervals and finally give up.
+// The client must retry at longer and longer intervals, and give up in the end.
 func TestCoordinatorIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -247,8 +248,8 @@ func TestVersionsOfTwoPrograms(t *testing.T) {
 	}
 }
 
-// When the coordinator is updated, a connected client must negotiate the version again, or get a
-// refusal if there is no common version.
+// When the coordinator is updated, a connected client must agree on a version again. If there is no
+// common version, it must get a refusal.
 func TestVersionIsAgreedOnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, ServerConfig{}, versions{1, 1})
@@ -280,7 +281,7 @@ func TestCallWithoutAVersion(t *testing.T) {
 	wantRefusal(t, refusalOf(inVersion(inVersion(t.Context(), "1"), "1"), conn, wirepb.Study_Standing_FullMethodName), Version)
 }
 
-// A polite is a connection to a peer that closes its side as soon as this side is closed.
+// A polite is a connection to a peer that closes its side as soon as ours is closed.
 type polite struct {
 	net.Conn
 	told chan struct{}

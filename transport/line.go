@@ -17,8 +17,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// An Unreachable is the error for a coordinator that cannot be reached. Err is the connection's
-// error.
+// An Unreachable is the error for a coordinator that cannot be reached. Err is the error of the
+// connection.
 type Unreachable struct {
 	Address string
 	Err     error
@@ -31,9 +31,9 @@ func (u *Unreachable) Error() string {
 // Unwrap returns Err.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// An Impostor is the error for a program at the coordinator's address without the identity of the
-// study's coordinator: another program, or a coordinator with a new key. Another try does not help.
-// Err is the error of the TLS handshake.
+// An Impostor is the error if the program at the coordinator's address does not have the identity
+// of the study's coordinator. It may be another program, or a coordinator with a new key. Trying
+// again does not help. Err is the error of the TLS handshake.
 type Impostor struct {
 	Address string
 	Err     error
@@ -46,16 +46,16 @@ func (i *Impostor) Error() string {
 // Unwrap returns Err.
 func (i *Impostor) Unwrap() error { return i.Err }
 
-// foreign reports whether a TLS handshake has reached a server without the identity of the study's
-// coordinator.
+// foreign reports whether a TLS handshake has reached a server that does not have the identity of
+// the study's coordinator.
 func foreign(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	return errors.Is(err, channel.ErrPin) || errors.Is(err, channel.ErrRole) || errors.As(err, &authority) || errors.As(err, &name)
 }
 
-// Mistrusted reports whether err means that the client or the coordinator did not accept the
-// other's certificate or key.
+// Mistrusted reports whether err means that one side, the client or the coordinator, did not accept
+// the other's certificate or key.
 func Mistrusted(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(all.Unwrap(), Mistrusted)
@@ -65,7 +65,7 @@ func Mistrusted(err error) bool {
 	return errors.As(err, &impostor) || errors.As(err, &u) && alert(u.Err)
 }
 
-// reasonFor returns a description of a network error in a few words.
+// reasonFor describes a network error in a few words.
 func reasonFor(err error) string {
 	var name *net.DNSError
 	var errno syscall.Errno
@@ -109,8 +109,8 @@ func alert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether err is temporary: an error of the network is, an error of the TLS
-// handshake itself, such as a wrong certificate, is not.
+// passing reports whether err is temporary. A network error is, but an error of the TLS handshake
+// itself, such as a wrong certificate, is not.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -124,11 +124,11 @@ func passing(err error) bool {
 	return errors.As(err, &errno)
 }
 
-// A line records whether a client's connection works, and which calls wait for it.
+// A line knows whether a client's connection works, and which calls are waiting for it.
 type line struct {
 	address string
 	log     *slog.Logger
-	tried   func(address string, err error) // called after each attempt to connect; nil if not set
+	tried   func(address string, err error) // called after each attempt to connect, unless nil
 
 	mu      sync.Mutex
 	fault   error // error of the last connection; nil once a byte has arrived
@@ -140,7 +140,7 @@ func newLine(address string, log *slog.Logger) *line {
 	return &line{address: address, log: log, waiting: map[int]context.CancelCauseFunc{}}
 }
 
-// alive records that bytes have arrived. The connection therefore works.
+// alive records that bytes have arrived, so the connection works.
 func (l *line) alive() {
 	l.mu.Lock()
 	was := l.fault
@@ -151,14 +151,15 @@ func (l *line) alive() {
 	}
 }
 
-// report passes the result of an attempt to connect to l.tried, if set.
+// report passes the result of an attempt to connect to l.tried, unless that is nil.
 func (l *line) report(err error) {
 	if l.tried != nil {
 		l.tried(l.address, l.faultOf(err))
 	}
 }
 
-// faultOf returns the [*Impostor] or the [*Unreachable] for an error of a connection, or nil.
+// faultOf converts a connection error to an [*Impostor] or an [*Unreachable]. If there is no error,
+// it returns nil.
 func (l *line) faultOf(err error) error {
 	if err == nil {
 		return nil
@@ -169,11 +170,11 @@ func (l *line) faultOf(err error) error {
 	return &Unreachable{l.address, err}
 }
 
-// failed records the error of a connection. If it is not temporary, failed also ends the calls that
-// wait for the connection.
+// failed records a connection error. If the error is not temporary, failed also ends the calls that
+// are waiting for the connection.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
-		return // this side has closed the connection, so the error is no failure
+		return // not a failure, because this side has closed the connection
 	}
 	fault := l.faultOf(err)
 	l.mu.Lock()
@@ -190,16 +191,16 @@ func (l *line) failed(err error) {
 	}
 }
 
-// last returns the error of the last connection, or nil if bytes have arrived since.
+// last returns the error of the last connection. If bytes have arrived since, it returns nil.
 func (l *line) last() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-// watch registers a call that needs the connection. The context ends with ctx, or when further
-// attempts to connect cannot succeed. The caller must call the returned function at the end of the
-// call.
+// watch registers a call that needs the connection. The returned context ends when ctx does, or
+// when it becomes clear that the client will never connect. The caller must call the returned
+// function when the call ends.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

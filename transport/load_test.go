@@ -19,8 +19,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Each client that does not read must take as much memory as a flow-control window, and not as much
-// as a whole entry.
+// A client that does not read must take only as much memory as a flow-control window, and not as
+// much as a whole entry.
 //
 //abuse:case A12 a follower that does not read costs a window
 func TestMemoryOfStalledFollowers(t *testing.T) {
@@ -95,8 +95,8 @@ func sameTwice(t *testing.T) {
 	}
 }
 
-// BenchmarkFollowers sends entries of 1,000 parameters to many clients over loopback. It reports
-// the bytes on the connections for each byte of a body.
+// BenchmarkFollowers sends entries with 1,000 parameters to many clients over loopback. It reports
+// how many bytes the connections carry for each byte of a body.
 func BenchmarkFollowers(b *testing.B) {
 	for _, followers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(followers), func(b *testing.B) {
@@ -122,7 +122,7 @@ func BenchmarkFollowers(b *testing.B) {
 	}
 }
 
-// BenchmarkRelease sends releases of a million parameters, one after the other.
+// BenchmarkRelease sends releases with a million parameters, one after the other.
 func BenchmarkRelease(b *testing.B) {
 	o := newCounter()
 	w, clients := loopback(b, o, 1)
@@ -138,14 +138,14 @@ func BenchmarkRelease(b *testing.B) {
 	b.ReportMetric(float64(o.received)/float64(b.N*len(body)), "wire/payload")
 }
 
-// A sink accepts every release without checks.
+// A sink accepts all releases without checking them.
 type sink struct{ Coordinator }
 
 func (*sink) Offer(context.Context, channel.Party, []byte, []byte) (int64, error) { return 0, nil }
 func (*sink) Write(context.Context, channel.Party, Hash, int64, []byte) error     { return nil }
 
-// BenchmarkWaiting reports the memory of an idle connection at both ends. About half of it is the
-// coordinator's.
+// BenchmarkWaiting reports how much memory an idle connection takes at both ends. About half of it
+// is on the coordinator's side.
 func BenchmarkWaiting(b *testing.B) {
 	const followers = 200
 	before := heap()
@@ -163,7 +163,7 @@ func BenchmarkWaiting(b *testing.B) {
 	waiting.Wait()
 }
 
-// loopback returns a test server on a real port, and clients that are connected to it.
+// loopback returns a test server on a real port, and clients that have connected to it.
 func loopback(b *testing.B, o Observer, clients int) (*world, []*Client) {
 	w := &world{office: newOffice(b, document), desk: newDesk(), served: make(chan error, 1)}
 	var err error

@@ -2,15 +2,15 @@ package transport
 
 import "net"
 
-// An Observer counts the events of a client or a server, for metrics. No argument depends on
-// parties, rounds or records. The methods are called concurrently.
+// An Observer counts a client's or server's events, for metrics. No argument depends on parties,
+// rounds or records. The methods are called concurrently.
 type Observer interface {
 	// Called counts a call when it ends. outcome is "ok", "canceled", "internal" or the [Reason] of
-	// a refusal, and [Ended] for a call of Follow that the client has ended.
+	// a refusal. If the client has ended a call of Follow, it is [Ended].
 	Called(method, outcome string)
-	// Moved counts the bytes on a connection, including the bytes that TLS adds.
+	// Moved counts bytes on a connection, with those that TLS adds.
 	Moved(received, sent int)
-	// Connected counts open connections: change is +1 for a new one and −1 for a closed one.
+	// Connected counts open connections. change is +1 when one is opened and −1 when one is closed.
 	Connected(change int)
 }
 
@@ -20,7 +20,7 @@ func (blind) Called(string, string) {}
 func (blind) Moved(int, int)        {}
 func (blind) Connected(int)         {}
 
-// counted is a connection that reports its bytes to an observer.
+// counted is a connection that reports how many bytes it carries to an observer.
 type counted struct {
 	net.Conn
 	observer Observer

@@ -22,7 +22,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// methods lists all methods of the server, and some names that are not methods.
+// methods lists all the server's methods, and some names that are not methods.
 var methods = append(slices.Collect(maps.Keys(permissions)),
 	healthpb.Health_Watch_FullMethodName,
 	"/fedpvi.v1.Study/Abort",
@@ -30,8 +30,8 @@ var methods = append(slices.Collect(maps.Keys(permissions)),
 	"/",
 )
 
-// The calls send no message: the server must refuse a caller without permission before it reads
-// one.
+// The calls send no message, because the server must refuse a caller without permission before it
+// reads one.
 //
 //abuse:case P04 the handler is not reached
 func TestGuestsMayOnlyJoinAndRenew(t *testing.T) {
@@ -75,7 +75,7 @@ func TestPeerOfAnotherStudy(t *testing.T) {
 	desk := newDesk()
 	check(t, w.server.Add(other.study(desk)))
 
-	// This caller has its own keys, uses the other study's name, and accepts any certificate.
+	// This caller has its own keys, claims the other study's name, and accepts any certificate.
 	c := w.config("north")
 	c.TLS.ServerName = channel.ServerName(other.document)
 	c.TLS.InsecureSkipVerify, c.TLS.VerifyConnection = true, nil
@@ -85,7 +85,7 @@ func TestPeerOfAnotherStudy(t *testing.T) {
 		t.Errorf("a peer of one study calls another: %v", err)
 	}
 
-	// This caller uses the name of a study that the server does not serve.
+	// This caller claims the name of a study that the server does not have.
 	c.TLS.ServerName = channel.ServerName(sha256.Sum256([]byte("a third")))
 	if _, err := Dial(t.Context(), c); !errors.As(err, &u) {
 		t.Errorf("a study that is not served: %v", err)
@@ -106,8 +106,8 @@ func TestPeerOfAnotherStudy(t *testing.T) {
 	}
 }
 
-// The next connection of a client that left the roster must be refused. Coordinators also check
-// every call.
+// When a client leaves the roster, its next connection must be refused. (A coordinator also checks
+// each call.)
 //
 //abuse:case P13 refused at the next connection
 func TestPartyRemovedFromTheRoster(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces sends the requested bytes, from the requested offset: a release, or the caller's parts of
-// other clients' messages.
+// Pieces sends the bytes that are requested, starting at the requested offset. They are a release,
+// or the parts of other clients' messages that are meant for the caller.
 func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServer) error {
 	wanted, err := checkPieces(m)
 	if err != nil {
@@ -27,10 +27,10 @@ func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServe
 	return sendBody(stream, c, body, m.GetOffset(), nil, pieceOfMany)
 }
 
-// secureSince is the first protocol version with the methods Pieces and Confirm.
+// secureSince is the first protocol version that has the methods Pieces and Confirm.
 const secureSince = 2
 
-// needs returns a refusal if the agreed protocol version is lower than version.
+// needs returns a refusal if the agreed protocol version is below version.
 func (c *Client) needs(version uint32) error {
 	if own := c.version.Load(); own < version {
 		return refuse(Version, "the coordinator speaks protocol version %d, and secure aggregation needs version %d: the coordinator must be updated", own, version)
@@ -41,8 +41,8 @@ func (c *Client) needs(version uint32) error {
 // pieceOfMany is the field number of the piece in a PiecesResponse.
 const pieceOfMany = 1
 
-// Confirm passes a client's confirmation of a cut or, without an envelope, its complaint to the
-// coordinator.
+// Confirm passes a client's confirmation of a cut to the coordinator. If there is no envelope, it
+// is a complaint instead.
 func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.ConfirmResponse, error) {
 	c := callOf(ctx)
 	none := wirepb.ConfirmResponse_builder{}.Build()
@@ -56,19 +56,20 @@ func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.C
 }
 
 // Columns returns this client's columns of the deals in the cut of plan ask, in the order of the
-// cut, size bytes in total.
+// cut. Together they have size bytes.
 func (c *Client) Columns(ctx context.Context, ask uint64, size int64) ([]byte, error) {
 	return c.gather(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
 }
 
-// Release writes the release with the given hash, part of an answer to plan ask, to w as its pieces
-// arrive. It has size bytes. Release does not check the hash.
+// Release writes the release in an answer to plan ask to w as its pieces arrive. It has the given
+// hash and size. Release does not check the hash.
 func (c *Client) Release(ctx context.Context, ask uint64, hash Hash, size int64, w io.Writer) error {
 	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask, Release: hash[:]}.Build(), size, w)
 }
 
-// PairKeys returns this client's parts of the keys of other clients, given by their places in the
-// roster, from 1, in the same order. size is the total size in bytes.
+// PairKeys returns the keys that other clients have sent for this one. The clients are given by
+// their places in the roster, from 1, and the keys are in the same order. Together they have size
+// bytes.
 func (c *Client) PairKeys(ctx context.Context, clients []int, size int64) ([]byte, error) {
 	places := make([]uint32, len(clients))
 	for i, place := range clients {
@@ -77,13 +78,14 @@ func (c *Client) PairKeys(ctx context.Context, clients []int, size int64) ([]byt
 	return c.gather(ctx, wirepb.PiecesRequest_builder{KeysOf: places}.Build(), size)
 }
 
-// Confirm sends this client's signed confirmation of the cut of a plan.
+// Confirm sends this client's signed confirmation of a plan's cut.
 func (c *Client) Confirm(ctx context.Context, envelope []byte) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Envelope: envelope}.Build())
 }
 
-// Complain reports that this client cannot open its column of another client's deal, and so does
-// not confirm the cut of plan ask. place is the other client's place in the roster, from 1.
+// Complain reports that this client cannot decrypt its column of another client's deal, and
+// therefore does not confirm the cut of plan ask. place is the other client's place in the roster,
+// from 1.
 func (c *Client) Complain(ctx context.Context, ask uint64, place int) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Ask: ask, Unopened: uint32(place)}.Build())
 }
@@ -104,8 +106,8 @@ func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	return b.Bytes(), nil
 }
 
-// pieces writes the size bytes that m requests to w, as they arrive. It continues in further calls
-// if the connection fails.
+// pieces writes the size bytes that m requests to w as they arrive. If the connection fails, it
+// continues with another call.
 func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64, w io.Writer) error {
 	if err := c.needs(secureSince); err != nil {
 		return err
@@ -117,8 +119,8 @@ func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	})
 }
 
-// receivePieces receives pieces in one call and writes them to w, until size bytes are written.
-// *have counts the bytes written, in all calls.
+// receivePieces receives pieces in one call and writes them to w until size bytes are written.
+// *have counts the bytes that all calls have written.
 func (c *Client) receivePieces(e *effort, m *wirepb.PiecesRequest, have *int64, size int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

@@ -11,8 +11,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces returns bytes that identify the request: 64 bytes for each plan up to the wanted one, or
-// one byte for each of the wanted keys. Those of a release also depend on its hash.
+// Pieces returns bytes from which a test can tell the request: 64 bytes for each plan up to the
+// requested one, or one byte for each requested key. For a release, the bytes also depend on its
+// hash.
 func (d *desk) Pieces(_ context.Context, peer channel.Party, of Wanted) (Pieces, error) {
 	defer d.called("Pieces", peer)()
 	var b []byte
@@ -39,7 +40,7 @@ func (d *desk) Complain(_ context.Context, peer channel.Party, ask uint64, place
 
 //abuse:case A25 pieces of other clients' messages arrive whole
 func TestPiecesArriveWholeWhereverTheConnectionIsCut(t *testing.T) {
-	const ask = 1200 // pieces of more than two messages
+	const ask = 1200 // the reply of 64 bytes per plan takes more than two messages
 	everywhere(t, func(t *testing.T, s *saw) {
 		w := newWorld(t)
 		c := w.sawn(s)
@@ -69,7 +70,7 @@ func TestReleaseArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	})
 }
 
-// If a writer fails, the call must end and return the error of the writer.
+// If writing fails, the call must end and return the writer's error.
 func TestRequestsForReleases(t *testing.T) {
 	w := newWorld(t)
 	north := w.dial(w.config("north"))
@@ -127,8 +128,8 @@ func TestKeysConfirmationsAndComplaints(t *testing.T) {
 	wantRefusal(t, north.Confirm(t.Context(), make([]byte, MaxEnvelope+1)), Malformed)
 }
 
-// A client refuses more or fewer bytes than it expects. It also refuses a message without bytes,
-// because such messages could go on for ever.
+// The client must refuse both more and fewer bytes than it expects. It must also refuse a message
+// without bytes, because such messages could go on for ever.
 //
 //abuse:case A12 a client accepts as many bytes of pieces as the cut has
 func TestHostilePieces(t *testing.T) {
@@ -136,7 +137,7 @@ func TestHostilePieces(t *testing.T) {
 		{3, 3},  // too few
 		{3, 8},  // too many
 		{0, 10}, // nothing
-		{10, 1}, // more after the end
+		{10, 1}, // more bytes after the end
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			i := &impostor{version: 2, pieces: func(_ *wirepb.PiecesRequest, s wirepb.Study_PiecesServer) error {
@@ -154,8 +155,8 @@ func TestHostilePieces(t *testing.T) {
 	}
 }
 
-// If the coordinator supports only version 1, the client returns an error for pieces. A coordinator
-// of version 2 refuses the new methods to a client of version 1.
+// If the coordinator supports only version 1, a client that needs pieces must return an error. A
+// coordinator with version 2 must refuse the new methods to a client with version 1.
 func TestPiecesNeedVersion2(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{}, versions{1, 1})
 	_, err := w.dial(w.config("north")).Columns(t.Context(), 1, 64)

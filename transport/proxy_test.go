@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// A middleman is a proxy on this machine. It connects every client to the test's server, for any
-// address that the client asks for, and records this address.
+// A middleman is a proxy on this machine. Whatever address a client asks for, it connects it to the
+// test server, and records the address.
 type middleman struct {
 	address string
 	asked   chan string
 }
 
-// newMiddleman starts a proxy. serve speaks the protocol of the proxy with a client, and returns
-// the address that the client asked for.
+// newMiddleman starts a proxy. The function serve speaks the proxy's protocol with a client, and
+// returns the address that the client asked for.
 func newMiddleman(t *testing.T, w *world, serve func(net.Conn) (string, error)) *middleman {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,8 +57,8 @@ func newMiddleman(t *testing.T, w *world, serve func(net.Conn) (string, error)) 
 	return m
 }
 
-// serveConnect returns a function that acts as an HTTP proxy with the method CONNECT, for a client
-// with the given credentials.
+// serveConnect returns a function that acts as an HTTP proxy for CONNECT and requires the given
+// credentials.
 func serveConnect(credentials string) func(c net.Conn) (string, error) {
 	return func(c net.Conn) (string, error) {
 		r, err := http.ReadRequest(bufio.NewReader(c))
@@ -74,8 +74,8 @@ func serveConnect(credentials string) func(c net.Conn) (string, error) {
 	}
 }
 
-// serveSOCKS acts as a SOCKS5 proxy (RFC 1928) without authentication, for addresses that are
-// names.
+// serveSOCKS acts as a SOCKS5 proxy (RFC 1928) that needs no authentication. It supports only
+// addresses that are names.
 func serveSOCKS(c net.Conn) (string, error) {
 	b := make([]byte, 258)
 	if _, err := io.ReadFull(c, b[:2]); err != nil {
@@ -101,7 +101,7 @@ func serveSOCKS(c net.Conn) (string, error) {
 	return fmt.Sprintf("%s:%d", name[:n], binary.BigEndian.Uint16(name[n:])), nil
 }
 
-// The coordinator's name has no address on this machine, so only the proxy can have resolved it.
+// The coordinator's name has no address on this machine, so only the proxy can look it up.
 func TestCallsThroughProxies(t *testing.T) {
 	w := newWorld(t)
 	for name, c := range map[string]struct {
@@ -129,7 +129,7 @@ func TestCallsThroughProxies(t *testing.T) {
 	}
 }
 
-// The error names the proxy and the reason, and does not reveal the password.
+// The error must name the proxy and the reason, and must not reveal the password.
 func TestProxyRefuses(t *testing.T) {
 	m := newMiddleman(t, nil, serveConnect("Basic of somebody else"))
 	u, err := ParseProxy("http://alice:secret@" + m.address)

@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// raw returns a gRPC connection that omits the checks of [Client].
+// raw returns a gRPC connection without the checks that [Client] makes.
 func (w *world) raw(c Config) *grpc.ClientConn {
 	w.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///hub",
@@ -30,7 +30,7 @@ func inVersion(ctx context.Context, version string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, version)
 }
 
-// refusalOf returns the error of a call that sends no message.
+// refusalOf returns the error of a call on which no message is sent.
 func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a caller with permission would wait for ever
 	defer cancel()
@@ -49,7 +49,8 @@ func wrapped(err error) error {
 	return err
 }
 
-// An impostor is a server with the coordinator's keys and the test's responses.
+// An impostor is a server that has the coordinator's keys, but gives the responses that a test
+// chooses.
 type impostor struct {
 	wirepb.UnimplementedStudyServer
 	version uint32
@@ -77,7 +78,7 @@ func (i *impostor) Pieces(m *wirepb.PiecesRequest, s wirepb.Study_PiecesServer) 
 	return i.pieces(m, s)
 }
 
-// serveImpostor runs an impostor, and returns the configuration of a client that calls it.
+// serveImpostor runs an impostor, and returns the configuration with which a client calls it.
 func serveImpostor(t *testing.T, i *impostor) Config {
 	t.Helper()
 	w := &world{office: newOffice(t, document), listener: bufconn.Listen(1 << 20)}
@@ -97,7 +98,8 @@ func dialImpostor(t *testing.T, i *impostor) *Client {
 	return c
 }
 
-// tls completes a TLS handshake and returns the connection, on which tests write HTTP/2 frames.
+// tls does a TLS handshake and returns the connection, so that a test can write HTTP/2 frames to
+// it.
 func (w *world) tls(c Config) *tls.Conn {
 	w.t.Helper()
 	raw, err := c.DialContext(w.t.Context(), "tcp", "hub")

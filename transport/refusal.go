@@ -14,7 +14,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// reasonCodes contains the gRPC code of each reason, for peers that do not read the details.
+// reasonCodes has a gRPC code for each reason, for peers that do not read the details.
 var reasonCodes = map[Reason]codes.Code{
 	Malformed:   codes.InvalidArgument,
 	Denied:      codes.PermissionDenied,
@@ -45,8 +45,8 @@ func (r *Refusal) status() error {
 	return s.Err()
 }
 
-// refusalIn returns the refusal in a gRPC status, or nil. The other side may be hostile, so it
-// ignores unknown reasons and replaces unprintable characters of the text.
+// refusalIn returns the refusal in a gRPC status, or nil. The other side may be hostile, so
+// refusalIn ignores unknown reasons and replaces unprintable characters in the text.
 func refusalIn(err error) *Refusal {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -62,7 +62,7 @@ func refusalIn(err error) *Refusal {
 	return nil
 }
 
-// plain makes a text safe for a terminal and a log: it replaces unprintable characters and shortens
+// plain makes a text safe for terminals and logs. It replaces unprintable characters and shortens
 // long texts.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
@@ -77,7 +77,7 @@ func plain(text string) string {
 	return text
 }
 
-// outcome returns the outcome of a call for metrics: "ok", "canceled", "internal" or a [Reason].
+// outcome returns a call's outcome for the metrics: "ok", "canceled", "internal" or a [Reason].
 func outcome(err error) string {
 	if err == nil {
 		return "ok"
@@ -93,9 +93,9 @@ func outcome(err error) string {
 	}
 }
 
-// answer converts the error of a coordinator's method to a gRPC status: the text of a refusal, or
-// the code Canceled. For any other error the caller sees only a random number, which the log has
-// too.
+// answer converts an error from a coordinator's method to a gRPC status. A refusal keeps its text,
+// and a cancelled call has the code Canceled. For any other error, the caller gets only a random
+// number, which the log has too.
 func (s *Server) answer(ctx context.Context, c *call, err error) error {
 	var refusal *Refusal
 	switch cause := context.Cause(ctx); {

@@ -75,9 +75,9 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 	return stream.Send(wirepb.SubmitResponse_builder{Have: uint64(have)}.Build())
 }
 
-// uploads contains the releases that the server is receiving. If the connection of a client breaks,
-// the client may call again before the server has noticed. The server then ends the earlier call,
-// so that only one call passes pieces of a release to the coordinator.
+// uploads has the releases that the server is receiving. If a client's connection breaks, the
+// client may call again before the server has noticed. The server then ends the earlier call, so
+// that only one call passes pieces of a release to the coordinator.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -93,8 +93,8 @@ type uploading struct {
 	done chan struct{}
 }
 
-// begin registers a call that sends a release, after an earlier call for the same release has
-// ended. The caller must call done at the end.
+// begin registers a call that sends a release. If there is an earlier call for the same release,
+// begin waits until it has ended. The caller must call done when its own call ends.
 func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	key := uploadKey{c.peer, envelope}
 	own := &uploading{c.end, make(chan struct{})}
@@ -118,7 +118,7 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // a later call waits only for the end of this one, so this must not end before the earlier one
+		<-before.done // a later call waits only for this one, so this one must not end before the earlier one
 		done()
 		return nil, context.Cause(c.ctx)
 	}

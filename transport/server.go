@@ -22,37 +22,38 @@ import (
 
 // ServerConfig configures a [Server]. The zero value is ready for use.
 type ServerConfig struct {
-	// RoundDeadline is the time limit for a round, 0 for 10 minutes. All other time limits are
+	// RoundDeadline is the time limit for a round. 0 means 10 minutes. All other time limits are
 	// fractions of it.
 	RoundDeadline time.Duration
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
-	Auditor       Auditor // receives connections and refused calls; nil to report none
-	// Balancers are the networks of load balancers. Their connections, and no others, must begin
-	// with a header of the PROXY protocol, version 1 or 2, and are counted under the address in it.
+	Auditor       Auditor // hears about connections and refused calls; nil to report none
+	// Balancers are the networks of load balancers. A connection from there must begin with a PROXY
+	// protocol header, version 1 or 2, and counts under the address in it. Other connections must
+	// not have such a header.
 	Balancers []netip.Prefix
-	// Trace, if set, is called at the beginning of a call, and end at its end, with the outcome as
-	// in [Observer.Called]. Calls of Follow are not traced, because they wait for new entries.
+	// Trace, unless nil, is called when a call begins. end is called when it ends, with an outcome
+	// as in [Observer.Called]. Calls of Follow are not traced, because they wait for new entries.
 	Trace func(method string) (end func(outcome string))
 }
 
 // Study configures a study for [Server.Add].
 type Study struct {
-	// Document is the SHA-256 of the study document, which determines the TLS server name (see
+	// Document is the SHA-256 of the study document. It determines the TLS server name (see
 	// channel.ServerName).
 	Document channel.Hash
 	// TLS returns a configuration from channel.Server. It is called for each connection, because
-	// certificates and keys are renewed.
+	// certificates and keys may have been renewed.
 	TLS         func() *tls.Config
 	Coordinator Coordinator // handles the calls of the study's parties
-	MaxRelease  int64       // largest size in bytes of a release's body
-	// Seen, if set, is called whenever bytes arrive from a client, including answers to pings. It
-	// must be fast.
+	MaxRelease  int64       // maximum size of a release's body, in bytes
+	// Seen, unless nil, is called whenever bytes arrive from a client, even if they only answer
+	// pings. It must be fast.
 	Seen func(channel.Party)
 }
 
-// served is a study that a server serves. The end of its context, when the server shuts down, ends
+// served is a study on a server. When the server shuts down, the study's context ends, and with it
 // all calls.
 type served struct {
 	Study
@@ -63,8 +64,7 @@ type served struct {
 	hashes  hashes
 }
 
-// A Server serves several studies on one port. The TLS server name of a connection selects the
-// study.
+// A Server serves several studies on one port. A client chooses a study by the TLS server name.
 type Server struct {
 	timing   timing
 	log      *slog.Logger
@@ -130,7 +130,7 @@ func (s *Server) options(limits Limits) []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing / 2, PermitWithoutStream: true}),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		// The buffers are small, so that an idle connection takes little memory.
+		// The buffers are small, so that idle connections take little memory.
 		grpc.ReadBufferSize(4 << 10),
 		grpc.WriteBufferSize(16 << 10),
 	}
@@ -160,11 +160,11 @@ func (s *Server) Add(study Study) error {
 	return nil
 }
 
-// Drop closes the connections of a party whose TLS key is no longer valid. A concurrent handshake
-// checks the key again before it ends.
+// Drop closes a party's connections because its TLS key is no longer valid. A handshake in progress
+// will check the key again before it ends.
 func (s *Server) Drop(party channel.Party) { s.door.drop(party) }
 
-// Connected reports whether a connection of a party is open, apart from strangers and guests.
+// Connected reports whether any party has an open connection. Strangers and guests do not count.
 func (s *Server) Connected() bool { return s.door.connected() }
 
 func (s *Server) find(name string) *served {
@@ -181,8 +181,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown accepts no new calls, cancels the contexts of all running ones, and waits until they
-// have ended or ctx is done.
+// Shutdown stops accepting calls and cancels the contexts of those that are running. It waits until
+// they have ended or ctx is done.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

@@ -10,7 +10,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// service implements the gRPC service: it checks messages and calls the Coordinator of the caller's
+// service implements the gRPC service. It checks messages and calls the Coordinator of the caller's
 // study.
 type service struct {
 	wirepb.UnimplementedStudyServer
@@ -59,7 +59,7 @@ func (service) Approve(ctx context.Context, m *wirepb.ApproveRequest) (*wirepb.A
 	return wirepb.ApproveResponse_builder{}.Build(), c.study.Coordinator.Approve(ctx, c.peer, m.GetEnvelope())
 }
 
-// healthOfStudies is the health service. It reports the health of the caller's study.
+// healthOfStudies is the health service. It reports on the caller's study.
 type healthOfStudies struct {
 	healthpb.UnimplementedHealthServer
 }
@@ -71,8 +71,9 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 	return callOf(ctx).study.health.Check(ctx, m)
 }
 
-// unread converts an error from reading a message, which gRPC has already sent to the peer, to a
-// Refusal for the metrics. It returns the end of the stream or its context unchanged.
+// unread converts an error that occurred when a message was read. gRPC has already sent it to the
+// peer, so the resulting Refusal is only for the metrics. If the stream or its context has ended,
+// unread returns the error unchanged.
 func unread(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:

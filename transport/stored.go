@@ -7,13 +7,13 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Stored is a body on disk, which the server reads while it sends it.
+// Stored is a body on disk. The server reads it while sending it.
 type Stored interface {
 	Pieces
 	Hash() Hash
 }
 
-// held is a body in memory with its hash.
+// held is a body in memory, with its hash.
 type held struct {
 	body []byte
 	sum  Hash
@@ -27,8 +27,8 @@ func (h held) Read(b []byte, from int64) error {
 	return nil
 }
 
-// pieceOf returns n bytes of a body from the offset from. A body in memory is not copied. A body on
-// disk is read into a pooled buffer.
+// pieceOf returns the n bytes of a body that start at the offset from. If the body is in memory,
+// they are not copied. If it is on disk, they are read into a pooled buffer.
 func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	if h, ok := body.(held); ok {
 		return mem.SliceBuffer(h.body[from:][:n]), nil
@@ -42,11 +42,11 @@ func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	return mem.NewBuffer(b, pool), nil
 }
 
-// hashes contains the last bodies in memory, with their hashes. All followers of a study receive
-// the same bodies, so each is hashed only once.
+// hashes has the latest bodies in memory and their hashes. All followers of a study receive the
+// same bodies, so each needs to be hashed only once.
 type hashes struct {
 	mu   sync.Mutex
-	held [4]held // the last bodies, the newest first
+	held [4]held // the latest bodies, newest first
 }
 
 func (s *hashes) hashed(body []byte) held {
@@ -62,8 +62,8 @@ func (s *hashes) hashed(body []byte) held {
 	return s.held[0]
 }
 
-// same reports whether two slices share their memory. Bodies are never modified, so they are then
-// equal.
+// same reports whether two slices share their memory. If they do, they are equal, because bodies
+// are never modified.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// A kept is a body in memory that simulates a body on disk.
+// A kept is a body in memory that stands in for a body on disk.
 type kept struct {
 	body []byte
 	fail error
@@ -24,7 +24,7 @@ func (k kept) Read(b []byte, from int64) error {
 	return k.fail
 }
 
-// sentFrames is a stream that records the sent messages.
+// sentFrames is a stream that keeps the messages sent on it.
 type sentFrames struct {
 	grpc.ServerStream
 	sent []frame
@@ -37,13 +37,13 @@ func (t *sentFrames) SendMsg(m any) error {
 
 func (t *sentFrames) bytes() (all []byte) {
 	for _, f := range t.sent {
-		data, _ := codec{}.Marshal(f) // no error, because frames are already encoded
+		data, _ := codec{}.Marshal(f) // no error is possible, because frames are already encoded
 		all = append(append(all, data.Materialize()...), '|')
 	}
 	return all
 }
 
-// Entries from disk and from memory must give the same messages, from several offsets.
+// An entry on disk must give the same messages as one in memory, for several offsets.
 func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {

@@ -8,10 +8,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A submission is a received SubmitRequest. It is decoded without protobuf, which would copy each
-// piece once more, and without gRPC's buffers, whose sizes are powers of two, slightly less than a
-// message needs. All messages of a call use the same buffer instead, so the slices of a submission
-// are valid only until the next message is read.
+// A submission is a SubmitRequest that was received. It is decoded without protobuf, which would
+// copy each piece once more, and without gRPC's buffers, whose sizes are powers of two and just too
+// small for a message. Instead, all messages of a call use the same buffer, so the slices in a
+// submission are valid only until the next message is read.
 type submission struct {
 	offer  *offerPart // nil if the message has no offer
 	piece  *piecePart // nil if the message has no piece
@@ -29,7 +29,7 @@ type piecePart struct {
 	data   []byte
 }
 
-// The field numbers of a SubmitRequest, an Offer and a Piece.
+// These are the field numbers in a SubmitRequest, an Offer and a Piece.
 const (
 	offerPartField = 1
 	piecePartField = 2
@@ -42,7 +42,7 @@ const (
 	dataField   = 2
 )
 
-// read decodes a message. The result is the same as with proto.Unmarshal.
+// read decodes a message. The result is the same as that of proto.Unmarshal.
 func (m *submission) read(message mem.BufferSlice) error {
 	b := slices.Grow(m.buffer[:0], message.Len())[:message.Len()]
 	message.CopyTo(b)
@@ -53,7 +53,7 @@ func (m *submission) read(message mem.BufferSlice) error {
 		}
 		part, _ := protowire.ConsumeBytes(value)
 		switch number {
-		case offerPartField: // a later field replaces an earlier one, as in protobuf
+		case offerPartField: // as in protobuf, a later field replaces an earlier one
 			if m.piece = nil; m.offer == nil {
 				m.offer = &offerPart{}
 			}
@@ -96,7 +96,7 @@ func (p *piecePart) read(b []byte) error {
 
 var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
-// eachField calls f for each field of an encoded message, in order, with the field's encoding.
+// eachField calls f for each field in an encoded message, in order.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

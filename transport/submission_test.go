@@ -11,7 +11,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Valid messages in unusual encodings must be decoded as by protobuf.
+// A valid message in an unusual encoding must be decoded as protobuf decodes it.
 func TestSubmissions(t *testing.T) {
 	an, other := offer([]byte("envelope"), 7), prompt([]byte("another"), 3, []byte("abc"))
 	first, second := piece(3, []byte("data")), piece(5, nil)
@@ -34,13 +34,13 @@ func TestSubmissions(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			submitted(t, m, b)
-			submitted(t, m, append([]byte("\x1a\x03abc\x20\x01"), b...)) // adds unknown fields
+			submitted(t, m, append([]byte("\x1a\x03abc\x20\x01"), b...)) // has unknown fields in front
 			submitted(t, m, b[:max(len(b)-1, 0)])
 		})
 	}
 }
 
-// All pieces are received in one buffer, even if the connection splits a message.
+// Even if the connection splits a message, all pieces must be received in the same buffer.
 func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 	const size, pieces = 100_000, 50
 	b, err := proto.Marshal(piece(7, bytes.Repeat([]byte("x"), size)))
@@ -50,7 +50,7 @@ func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 		n := min(len(rest), 16<<10)
 		parts, rest = append(parts, mem.SliceBuffer(rest[:n])), rest[n:]
 	}
-	memory.Within(t, 3*size, func() { // the race detector allocates a growing buffer twice
+	memory.Within(t, 3*size, func() { // under the race detector, a growing buffer is allocated twice
 		m := &submission{}
 		for range pieces {
 			if err := m.read(parts); err != nil || m.piece.offset != 7 || len(m.piece.data) != size {

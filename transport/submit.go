@@ -8,9 +8,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit sends the bytes of a release that the coordinator does not have yet, and returns nil when
-// the release is durable there. A release can be submitted again. The caller must not change the
-// item during the call. Concurrent calls send their releases one after the other.
+// Submit sends the bytes of a release that the coordinator does not have yet. It returns nil once
+// the release is durable on the coordinator. A release may be submitted again. The caller must not
+// change the item during the call. Concurrent calls send their releases one after the other.
 func (c *Client) Submit(ctx context.Context, item Item) error {
 	select {
 	case c.sender <- struct{}{}:
@@ -22,8 +22,8 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	return c.try(ctx, "Submit", func(e *effort) error { return c.send(e, item, &have) })
 }
 
-// send tries once to send a release. *have is the number of bytes of the body that the coordinator
-// has, or −1 if unknown. send updates it, and records progress if it has grown.
+// send makes one attempt to send a release. *have is how many bytes of the body the coordinator
+// has, or −1 if this is unknown. send updates it, and records progress when it grows.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
@@ -56,9 +56,9 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 	return c.breach(err)
 }
 
-// promptly returns the body if it can be sent with the offer, and nil if it is long or the
-// coordinator may have a part of it. The coordinator then first reports how much it has, and the
-// client sends the rest.
+// promptly returns the body if it can be sent with the offer. It returns nil if the body is long or
+// if the coordinator may already have part of it. In this case, the coordinator first reports how
+// much it has, and the client sends the rest.
 func promptly(body []byte, have int64) []byte {
 	if have >= 0 || len(body) > sentWhole {
 		return nil
@@ -79,7 +79,7 @@ func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset
 	return nil
 }
 
-// heard returns the number of bytes of the body that the coordinator says it has, at most size.
+// heard returns how many bytes of the body the coordinator says it has. This is at most size.
 func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	m, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
@@ -94,8 +94,8 @@ func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	return int64(m.GetHave()), nil
 }
 
-// ended returns the error that ended a stream. If err is io.EOF, it receives the cause from the
-// stream.
+// ended returns the error that ended a stream. If err is io.EOF, the stream itself has the cause,
+// and ended receives it.
 func ended(stream wirepb.Study_SubmitClient, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err

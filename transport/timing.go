@@ -13,24 +13,24 @@ const DefaultRoundDeadline = 10 * time.Minute
 const (
 	minRoundDeadline = time.Second
 	maxRoundDeadline = 365 * 24 * time.Hour
-	// fastestPing is the shortest interval between pings that gRPC permits.
+	// fastestPing is the shortest ping interval that gRPC allows.
 	fastestPing = 10 * time.Second
 	slowestPing = 2 * time.Minute
 )
 
-// timing contains the time limits and intervals of a connection. All are fractions of the round
-// deadline, and the intervals of pings also have fixed bounds. The fractions are so small that a
-// round can end in time even if each kind of failure happens once.
+// timing has the time limits and intervals of a connection. All are fractions of the round
+// deadline, and the ping intervals also have fixed bounds. The fractions are small enough for a
+// round to end in time even if each kind of failure happens once.
 type timing struct {
 	call      time.Duration // time limit of a short call
-	stall     time.Duration // time limit of a long call without progress
-	patience  time.Duration // time limit of a call without progress, over all of its tries
-	wait      time.Duration // longest time to wait for an entry when a client polls
+	stall     time.Duration // time limit of a long call that makes no progress
+	patience  time.Duration // time limit of a call that makes no progress, over all attempts
+	wait      time.Duration // longest time that a polling client waits for an entry
 	handshake time.Duration
-	ping      time.Duration // time without data from the other side after which a ping is sent
-	pong      time.Duration // time limit for the answer to a ping
-	first     time.Duration // time to wait before the second try
-	longest   time.Duration // longest time to wait between two tries
+	ping      time.Duration // if the other side sends nothing for this time, a ping is sent
+	pong      time.Duration // time limit for answering a ping
+	first     time.Duration // wait before the second attempt
+	longest   time.Duration // longest wait between two attempts
 }
 
 func deriveTiming(round time.Duration) (timing, error) {
@@ -53,9 +53,9 @@ func deriveTiming(round time.Duration) (timing, error) {
 	}, nil
 }
 
-// pause returns the time to wait before try n+1, for n ≥ 1. It doubles with each try, up to
-// t.longest. A random part of up to half is subtracted, so that the clients of a coordinator do not
-// all try at the same time.
+// pause returns how long to wait before attempt n+1, for n ≥ 1. The time doubles with each attempt,
+// up to t.longest. It is then shortened at random by up to a half, so that a coordinator's clients
+// do not all try at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {
@@ -64,7 +64,7 @@ func (t timing) pause(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// rest waits for the time d, or returns the error of ctx if ctx is done earlier.
+// rest waits for the time d. If ctx is done earlier, it returns the error of ctx.
 func rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

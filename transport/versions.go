@@ -2,14 +2,14 @@ package transport
 
 import "fmt"
 
-// The lowest and the highest supported protocol version. The previous one is supported too, so that
-// the client and the coordinator can be updated one after the other.
+// These are the lowest and the highest protocol version that the program supports. It also supports
+// the previous version, so that client and coordinator can be updated one after the other.
 const (
 	MinVersion = 1
 	MaxVersion = 2 // version 2 adds Pieces and Confirm, for studies with secure aggregation
 )
 
-// versions is a range of protocol versions from lowest to highest, both included.
+// versions is a range of protocol versions from lowest to highest, both inclusive.
 type versions struct{ lowest, highest uint32 }
 
 var ours = versions{MinVersion, MaxVersion}
@@ -23,7 +23,8 @@ func (v versions) String() string {
 	return fmt.Sprintf("protocol versions %d to %d", v.lowest, v.highest)
 }
 
-// agree returns the highest protocol version that both sides support, or an error.
+// agree returns the highest protocol version that both sides support. If there is none, it returns
+// an error.
 func agree(coordinator, client versions) (uint32, error) {
 	common := min(coordinator.highest, client.highest)
 	if client.lowest == 0 || client.lowest > client.highest {

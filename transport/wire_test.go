@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The fields of all messages must be in a reviewed list. Only the encrypted body of an answer, or
-// the body of a deal or a share, is computed from records, and it has the same size for all
+// The fields of all messages must be those on a reviewed list. Only two depend on records: the
+// encrypted body of an answer, and the body of a deal or share. They have the same size for all
 // clients.
 //
 //abuse:case A18 no message has a field for a loss, norm, count or time

@@ -27,7 +27,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// An office holds the keys of a study, and issues certificates to its parties.
+// An office has the keys of a study and issues certificates to its parties.
 type office struct {
 	t         testing.TB
 	document  channel.Hash
@@ -72,17 +72,17 @@ func (o *office) pin(p channel.Party) (identity.Pin, bool) {
 	return pin, ok
 }
 
-// study returns the configuration of the study for [Server.Add], with guests allowed.
+// study returns a configuration of the study for [Server.Add]. It allows guests.
 func (o *office) study(c Coordinator) Study {
 	server := channel.Server{Credentials: o.hub, Pins: o.pin, Guests: true, Now: time.Now}
 	return Study{Document: o.document, TLS: server.Config, Coordinator: c, MaxRelease: 8 << 20}
 }
 
-// pipe is the capacity in bytes of one direction of a connection.
+// pipe is the capacity of a connection in each direction, in bytes.
 const pipe = 256 << 10
 
-// A world is a server with an office for the keys of a study, a desk as the coordinator, and a
-// listener in memory.
+// A world is a server for tests. An office has the study's keys, a desk is the coordinator, and the
+// listener is in memory.
 type world struct {
 	*office
 	desk     *desk
@@ -145,18 +145,18 @@ func (w *world) dial(config Config) *Client {
 	return c
 }
 
-// A desk is a [Coordinator] that stores everything in memory. For the desk, the envelope of an
-// answer is the hash of its body.
+// A desk is a [Coordinator] that keeps everything in memory. It expects an answer's envelope to be
+// the hash of the body.
 type desk struct {
 	mu       sync.Mutex
 	entries  []Item
-	more     chan struct{} // closed when a new entry exists
+	more     chan struct{} // closed when there is a new entry
 	bodies   map[Hash]*upload
 	peers    map[string]channel.Party // last caller of each method
 	err      error                    // error that Approve, Pieces, Confirm and Complain return
 	approved [][]byte
-	waits    int  // number of calls of Entry
-	prompt   bool // accepts a body that arrives with its offer, unlike an older program
+	waits    int  // number of calls to Entry
+	prompt   bool // unlike an older program, accepts a body that comes with its offer
 }
 
 type upload struct {
@@ -271,7 +271,7 @@ func (d *desk) taken(it Item) int {
 	return 0
 }
 
-// written returns the number of bytes that have arrived in all calls together.
+// written returns how many bytes have arrived, in all calls together.
 func (d *desk) written() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

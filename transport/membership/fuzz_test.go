@@ -12,8 +12,9 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzLabel sends arbitrary bytes to a port as a packet and as a stream. The port must deliver them,
-// unchanged, to the node of the study that their label names, and otherwise to no node.
+// FuzzLabel sends arbitrary bytes to a port, once as a packet and once as a stream. If their label
+// is that of a study, the port must deliver them unchanged to the study's node. Otherwise it must
+// not deliver them to any node.
 //
 //abuse:case P01 arbitrary bytes reach a node only with the label of its study, and take bounded memory
 func FuzzLabel(f *testing.F) {
@@ -36,7 +37,7 @@ func FuzzLabel(f *testing.F) {
 			t.Errorf("%d packets were delivered", got)
 		}
 
-		o.streams = make(chan net.Conn, 1) // so that hand does not wait for a node
+		o.streams = make(chan net.Conn, 1) // so that hand need not wait for a node
 		p.hand(&stream{Conn: recorded{from: bytes.NewReader(b)}, left: maxStream, end: func() {}})
 		select {
 		case c := <-o.streams:
@@ -53,7 +54,7 @@ func FuzzLabel(f *testing.F) {
 	})
 }
 
-// A recorded is a connection whose other end has sent some bytes and closed it.
+// A recorded is a connection whose other side has sent some bytes and then closed it.
 type recorded struct {
 	net.Conn
 	from io.Reader

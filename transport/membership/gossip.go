@@ -14,30 +14,30 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// KeySize is the length in bytes of a gossip key, which is a key of AES-256.
+// KeySize is the length of a gossip key in bytes. It is an AES-256 key.
 const KeySize = 32
 
-// farewell limits the time for which a node tells others that it leaves.
+// farewell is how long a node may take to tell others that it is leaving.
 const farewell = 2 * time.Second
 
 // Config configures a [Node].
 type Config struct {
 	Name  identity.Name
 	Study channel.Hash  // SHA-256 of the study document; nodes of other studies are ignored
-	Key   secret.Secret // key of KeySize bytes, the same for all parties
+	Key   secret.Secret // key of KeySize bytes that all parties share
 	Port  *Port
-	View  *View // stores the times at which other parties were seen
+	View  *View // records when other parties were seen
 	Log   *slog.Logger
 
-	transport memberlist.Transport // network for the messages; nil for the real network
+	transport memberlist.Transport // network that carries the messages; nil for the real network
 }
 
-// A Node takes part in the gossip of a study for one daemon.
+// A Node gossips in one study on behalf of a daemon.
 type Node struct {
 	list *memberlist.Memberlist
 }
 
-// Start starts a node. The node accepts messages at once.
+// Start starts a node, which accepts messages at once.
 func Start(c Config) (*Node, error) {
 	if c.View == nil || c.Name == "" {
 		return nil, errors.New("gossip needs a name and a view")
@@ -66,8 +66,8 @@ func (c Config) connect() (memberlist.Transport, error) {
 	return c.Port.outlet(channel.ServerName(c.Study))
 }
 
-// memberlist returns the configuration of the gossip library. All messages are encrypted,
-// uncompressed, and contain only names and addresses of nodes.
+// memberlist returns the configuration for the gossip library. All messages are encrypted and
+// uncompressed. They have only the names and addresses of nodes.
 func (c Config) memberlist() (*memberlist.Config, error) {
 	m := memberlist.DefaultWANConfig()
 	m.Name, m.Label = string(c.Name), channel.ServerName(c.Study)
@@ -84,11 +84,11 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 	return m, nil
 }
 
-// Address returns the address at which other nodes reach this node.
+// Address returns the address at which other nodes can reach this one.
 func (n *Node) Address() string { return n.list.LocalNode().Address() }
 
-// Join contacts the nodes at the given addresses, and fails if none answers. The daemon can then
-// continue without gossip.
+// Join contacts the nodes at the given addresses. If none answers, it returns an error, and the
+// daemon can continue without gossip.
 func (n *Node) Join(addresses ...string) error {
 	if reached, err := n.list.Join(addresses); reached == 0 {
 		return fmt.Errorf("gossip: none of %s answers: %w", strings.Join(addresses, ", "), err)
@@ -96,15 +96,15 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close tells the other nodes that this node leaves, and stops it.
+// Close tells the other nodes that this one is leaving, and stops it.
 func (n *Node) Close() error {
-	// The message only saves time: without it, the other nodes notice later that this one has
+	// The message only saves time. Without it, the other nodes would notice later that this one has
 	// stopped.
 	_ = n.list.Leave(farewell)
 	return n.list.Shutdown()
 }
 
-// ears passes the events of the gossip library to the view.
+// ears passes events from the gossip library to the view.
 type ears struct {
 	own  identity.Name
 	view *View
@@ -124,8 +124,8 @@ func (e ears) NotifyLeave(n *memberlist.Node) {
 	}
 }
 
-// NotifyAlive returns an error, so that the library ignores the node, for a node that is not a
-// party of the study or that sends more than its name and address.
+// NotifyAlive returns an error if a node is not a party of the study, or if it sends more than its
+// name and address. The library then ignores the node.
 func (e ears) NotifyAlive(n *memberlist.Node) error {
 	switch name := identity.Name(n.Name); {
 	case name != e.own && !e.view.known(name):
@@ -136,7 +136,7 @@ func (e ears) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// AckPayload returns nil, because answers to pings contain no data.
+// AckPayload returns nil, because answers to pings have no data.
 func (ears) AckPayload() []byte { return nil }
 
 func (e ears) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) { e.seen(n) }
@@ -147,8 +147,8 @@ func (e ears) seen(n *memberlist.Node) {
 	}
 }
 
-// toSlog receives the log lines of the library. Other nodes can cause them, so they are logged at
-// debug level. They contain names and addresses, but no keys.
+// toSlog receives the library's log lines. Other nodes can cause them, so they are logged at debug
+// level. They have names and addresses, but no keys.
 type toSlog struct{ log *slog.Logger }
 
 const maxLine = 300

@@ -49,7 +49,7 @@ func TestPartiesSeeEachOther(t *testing.T) {
 		}
 
 		gone := north.Changed()
-		check(t, south.list.Shutdown()) // the node stops without informing the others
+		check(t, south.list.Shutdown()) // the node stops without telling the others
 		start := time.Now()
 		<-gone
 		if s := north.Last("south"); s.Missed.IsZero() || time.Since(start) > 2*time.Minute {
@@ -99,7 +99,7 @@ func TestUnknownNodesAreIgnored(t *testing.T) {
 	}
 }
 
-// No log and no packet contains the gossip key, and no packet contains an unencrypted name.
+// Neither a log nor a packet may show the gossip key, and no packet may show an unencrypted name.
 //
 //abuse:case A17 no log contains the gossip key, and packets are encrypted
 func TestKeyIsNotLogged(t *testing.T) {
@@ -140,8 +140,8 @@ func TestInvalidConfigurations(t *testing.T) {
 	}
 }
 
-// The methods of View may return sightings and a channel, but no number, Boolean or list of members
-// that a program could use for a decision.
+// The methods of View may return sightings and a channel. They must not return a number, a Boolean
+// or a list of members on which a program could base a decision.
 //
 //abuse:case A19 gossip yields no data for a decision
 func TestViewContainsTimesOnly(t *testing.T) {

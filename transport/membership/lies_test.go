@@ -12,7 +12,7 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// baggage makes a node send additional data, as a modified program could.
+// baggage makes a node send additional data, as a modified program might.
 type baggage struct{ meta []byte }
 
 func (b baggage) NodeMeta(limit int) []byte           { return b.meta[:min(len(b.meta), limit)] }
@@ -21,7 +21,8 @@ func (baggage) GetBroadcasts(int, int) [][]byte       { return nil }
 func (b baggage) LocalState(bool) []byte              { return bytes.Repeat(b.meta, 1000) }
 func (baggage) MergeRemoteState(buf []byte, now bool) {}
 
-// insider starts a node of a modified program that has the gossip key and the name of a party.
+// insider starts a node that runs a modified program. It has the gossip key and the name of a
+// party.
 func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	w.t.Helper()
 	m := memberlist.DefaultWANConfig()
@@ -36,7 +37,7 @@ func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	return list
 }
 
-// Other nodes ignore a node that sends more than its name and address.
+// If a node sends more than its name and address, other nodes must ignore it.
 func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	for name, carries := range map[string][]byte{"one byte": {1}, "as much as there may be": make([]byte, memberlist.MetaMaxSize)} {
 		t.Run(name, func(t *testing.T) {
@@ -58,8 +59,8 @@ func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	}
 }
 
-// Replayed packets may make a dead node appear alive, but after three minutes it must be missed
-// again.
+// If somebody replays old packets, a dead node may seem alive, but after three minutes it must be
+// missed again.
 func TestReplayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -83,7 +84,7 @@ func TestReplayedPackets(t *testing.T) {
 	})
 }
 
-// The library must report a conflict, and messages of the first node must still be accepted.
+// The library must report a conflict, and must still accept messages from the first node.
 func TestTwoNodesWithOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)

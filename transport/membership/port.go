@@ -15,26 +15,27 @@ import (
 )
 
 const (
-	// maxStreams is the largest number of incoming streams open at once, and maxStream the number
-	// of bytes read from each: three times the list of all nodes in the largest study.
+	// maxStreams is the maximum number of incoming streams that may be open at once, and maxStream
+	// the maximum number of bytes read from each. It is three times the size of the list of all
+	// nodes in the largest study.
 	maxStreams = 8
 	maxStream  = 1 << 20
-	// maxPacket is the size in bytes above which a packet is dropped. A valid one fits into an
-	// Ethernet frame, about 1500 bytes.
+	// maxPacket is the size in bytes above which a packet is dropped. A valid packet fits into an
+	// Ethernet frame of about 1500 bytes.
 	maxPacket = 2 << 10
-	// labelled is the first byte of a message that begins with a label.
+	// labelled is the first byte of a message that starts with a label.
 	labelled = 244
-	// patience is the time limit for reading the label of a stream.
+	// patience is how long a stream may take to send its label.
 	patience = 10 * time.Second
-	// queue is the largest number of packets that wait for a node. Further ones are dropped.
+	// queue is the maximum number of packets waiting for a node. Further packets are dropped.
 	queue = 64
 )
 
-// A Port is an address for UDP and TCP that nodes of several studies share. Each message begins
-// with a label that selects the study.
+// A Port is an address for UDP and TCP that the nodes of several studies share. Each message begins
+// with a label that tells to which study it belongs.
 type Port struct {
 	net  *memberlist.NetTransport
-	busy chan struct{} // contains one value for each open stream
+	busy chan struct{} // has one value for each open stream
 
 	mu      sync.Mutex
 	outlets map[string]*outlet
@@ -42,8 +43,8 @@ type Port struct {
 	done    sync.WaitGroup
 }
 
-// Listen opens a port at an address such as 192.0.2.7:7946, which other nodes must be able to
-// reach. Port number 0 selects a free port.
+// Listen opens a port at an address, such as 192.0.2.7:7946, which must be reachable for other
+// nodes. Port number 0 means any free port.
 func Listen(address string, log *slog.Logger) (*Port, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -64,10 +65,10 @@ func Listen(address string, log *slog.Logger) (*Port, error) {
 // Number returns the port number.
 func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 
-// Close stops listening. The caller must close all nodes of the port first.
+// Close stops listening. The caller must first close all nodes of the port.
 func (p *Port) Close() error {
-	// A goroutine of the library ends only after it has delivered its last packet or stream. So
-	// packets and streams must read its channels until Shutdown returns.
+	// The library's goroutines end only after they have delivered their last packet or stream. So
+	// packets and streams must keep reading its channels until Shutdown returns.
 	err := p.net.Shutdown()
 	close(p.closed)
 	p.done.Wait()
@@ -101,8 +102,8 @@ func (p *Port) deliver(packet *memberlist.Packet) {
 	}
 }
 
-// streams delivers incoming streams to the nodes of their studies, and closes those beyond
-// maxStreams.
+// streams delivers incoming streams to the nodes of their studies. If there are more than
+// maxStreams, it closes the rest.
 func (p *Port) streams() {
 	for {
 		select {
@@ -120,8 +121,8 @@ func (p *Port) streams() {
 	}
 }
 
-// hand passes an incoming stream to the node of the study that its label selects. It closes the
-// stream if the label is missing, unknown or late.
+// hand passes an incoming stream to the node of the study in its label. If the label is missing,
+// unknown or late, hand closes the stream.
 func (p *Port) hand(s *stream) {
 	if s.SetDeadline(time.Now().Add(patience)) != nil {
 		s.Close()
@@ -143,7 +144,7 @@ func (p *Port) hand(s *stream) {
 		s.Close()
 		return
 	}
-	s.first = header // the node reads the label again
+	s.first = header // the node will read the label again
 	select {
 	case o.streams <- s:
 	case <-o.closed:
@@ -161,7 +162,7 @@ func (p *Port) find(label string) *outlet {
 
 var errLabel = errors.New("the study gossips on this port already")
 
-// outlet creates the part of the port for the study with the given label. Only one node of a study
+// outlet creates a study's part of the port. label identifies the study. Only one node of a study
 // can use the port.
 func (p *Port) outlet(label string) (*outlet, error) {
 	p.mu.Lock()
@@ -177,7 +178,7 @@ func (p *Port) outlet(label string) (*outlet, error) {
 	return o, nil
 }
 
-// An outlet is the part of a port for one study, whose node uses it as its network.
+// An outlet is one study's part of a port. The study's node uses it as its network.
 type outlet struct {
 	*memberlist.NetTransport
 	port    *Port
@@ -191,8 +192,8 @@ type outlet struct {
 func (o *outlet) PacketCh() <-chan *memberlist.Packet { return o.packets }
 func (o *outlet) StreamCh() <-chan net.Conn           { return o.streams }
 
-// DialAddressTimeout connects to a node. At most maxStream bytes can be read from the connection,
-// so that a hostile node cannot fill the memory.
+// DialAddressTimeout connects to a node. It limits the bytes that can be read from the connection
+// to maxStream, so that a hostile node cannot fill the memory.
 func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net.Conn, error) {
 	c, err := o.NetTransport.DialAddressTimeout(at, d)
 	if err != nil {
@@ -201,7 +202,7 @@ func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net
 	return &stream{Conn: c, left: maxStream, end: func() {}}, nil
 }
 
-// Shutdown removes the study's part of the port. The port stays open.
+// Shutdown removes the study's part of the port. The port itself stays open.
 func (o *outlet) Shutdown() error {
 	o.once.Do(func() {
 		o.port.mu.Lock()
@@ -212,11 +213,11 @@ func (o *outlet) Shutdown() error {
 	return nil
 }
 
-// A stream is a connection from which at most left more bytes can be read. end is called when it is
+// A stream is a connection from which at most left more bytes can be read. It calls end when it is
 // closed.
 type stream struct {
 	net.Conn
-	first []byte // bytes that were already read from the connection
+	first []byte // bytes that have already been read from the connection
 	left  int
 	end   func()
 }

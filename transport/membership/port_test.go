@@ -26,7 +26,7 @@ func listen(t *testing.T) *Port {
 
 func address(p *Port) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(p.Number()))) }
 
-// at starts a node on a port. The test closes the node before the port.
+// at starts a node on a port. When the test ends, the node is closed before the port.
 func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *View) {
 	t.Helper()
 	v := NewView(sites, time.Now)
@@ -36,7 +36,7 @@ func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *
 	return n, v
 }
 
-// A node on a shared port must receive no messages of the other study.
+// Two studies share a port. A node must not receive messages of the other study.
 func TestStudiesShareAPort(t *testing.T) {
 	hub := listen(t)
 	other := sha256.Sum256([]byte("another"))
@@ -76,8 +76,8 @@ func TestInvalidAddresses(t *testing.T) {
 	}
 }
 
-// The port closes streams without a label, with an unknown label, and beyond the maximum number at
-// once.
+// The port must close streams that have no label or an unknown one, and streams that exceed the
+// maximum number.
 func TestStreamsWithoutAStudy(t *testing.T) {
 	p := listen(t)
 	at(t, p, "north", study)
@@ -125,8 +125,8 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// The port drops packets that are too long, belong to no study, or exceed the queue, and does not
-// block.
+// The port must drop packets that are too long, that belong to no study, or for which the queue is
+// full. It must not block.
 func TestLostPackets(t *testing.T) {
 	p := listen(t)
 	o, err := p.outlet("label")
@@ -162,7 +162,7 @@ func TestPortClosesUnderAFlood(t *testing.T) {
 				case <-end:
 					return
 				default:
-					packets.Write([]byte("more and more")) // an error does not matter, because the port may be closed
+					packets.Write([]byte("more and more")) // ignore the error, because the port may be closed
 				}
 			}
 		}()

@@ -17,25 +17,25 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// A town is a simulated network. A packet without a receiver is lost. The town records all packets
-// and the logs of the nodes.
+// A town is a simulated network that records all packets and all node logs. A packet without a
+// receiver is lost.
 type town struct {
 	t       *testing.T
 	mu      sync.Mutex
 	phones  map[string]*phone
 	log     bytes.Buffer
 	packets bytes.Buffer
-	kept    []sent // all packets that were sent
+	kept    []sent // all packets that were ever sent
 }
 
-// A sent is a packet and the address to which it was sent.
+// A sent is a packet and its destination.
 type sent struct {
 	to     string
 	packet memberlist.Packet
 }
 
-// newTown returns an empty network with simulated time. The cleanup waits for a simulated minute,
-// so that the nodes can end.
+// newTown returns an empty network with simulated time. When the test ends, it waits a simulated
+// minute for the nodes to stop.
 func newTown(t *testing.T) *town {
 	t.Cleanup(func() { pass(time.Minute) })
 	return &town{t: t, phones: map[string]*phone{}}
@@ -67,7 +67,7 @@ func (w *town) start(name identity.Name, change func(*Config)) (*Node, *View, st
 	return node, view, p.address
 }
 
-// A phone connects a node to a town.
+// A phone connects one node to a town.
 type phone struct {
 	town    *town
 	address string
@@ -117,7 +117,8 @@ func (p *phone) WriteTo(b []byte, address string) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// replay resends all packets that were ever sent to an address, and returns their number.
+// replay sends all packets to an address again that were ever sent to it, and returns how many
+// there are.
 func (w *town) replay(address string) (n int) {
 	w.mu.Lock()
 	kept := slices.Clone(w.kept)

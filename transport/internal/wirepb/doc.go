@@ -1,3 +1,3 @@
-// Package wirepb contains the messages of the wire protocol. It is generated from fedpvi.proto by
-// the command make generate.
+// Package wirepb has the messages of the wire protocol. The command make generate generates it from
+// fedpvi.proto.
 package wirepb
