@@ -24,14 +24,14 @@ var (
 
 func now() time.Time { return today }
 
-// A site holds the keys and the roster entry of one party.
+// A site has the keys and the roster entry of one party.
 type site struct {
 	party    channel.Party
 	identity *identity.Identity
 	tls      *channel.Key
 	sealing  *seal.Key
 	entry    roster.Entry
-	request  []byte // request for a certificate
+	request  []byte // certificate request
 }
 
 func check(t *testing.T, err error) {
@@ -58,7 +58,7 @@ func newSite(t *testing.T, name identity.Name, role identity.Role) site {
 	return s
 }
 
-// admit does the work of the coordinator for a guest.
+// admit does a coordinator's work to admit a guest.
 func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, token, entry, request []byte) ([]invitation.Ticket, roster.Entry, []byte) {
 	t.Helper()
 	e, err := roster.ParseEntry(entry, study)
@@ -89,8 +89,8 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 	check(t, err)
 	north := newSite(t, read.Name, identity.Client)
 
-	// The client connects as a guest and sends its invitation's token, its roster entry and its
-	// request for a certificate.
+	// The client connects as a guest. It sends its invitation's token, its roster entry and its
+	// certificate request.
 	hubCertificate, err := authority.Issue(hub.request, hub.party, hub.identity.Public(), hub.tls.Pin(), today, end)
 	check(t, err)
 	hubCredentials, err := channel.NewCredentials(hub.party, hub.tls, authority.Certificate(), hubCertificate, today)
@@ -111,7 +111,7 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 		t.Error("the invitation can be used twice")
 	}
 
-	// The coordinator signs the roster, which contains both parties. The client verifies it.
+	// The coordinator signs the roster with both parties. The client verifies it.
 	members, err = roster.New(study, []roster.Entry{hub.entry, entry})
 	check(t, err)
 	header := signed.Header{Version: signed.MaxVersion, Domain: signed.Roster, Study: study, Roster: members.Hash()}
@@ -128,7 +128,7 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 		t.Fatal("the roster differs from the signed one")
 	}
 
-	// The client connects as a party.
+	// The client connects again, now as a party.
 	credentials, err := channel.NewCredentials(north.party, north.tls, authority.Certificate(), certificate, today)
 	check(t, err)
 	if peer := connect(t, channel.Client{Credentials: credentials, Pins: pins, Now: now}.Config(), server); peer != north.party {

@@ -1,5 +1,5 @@
-// Package crypto contains the packages that handle keys. Package crypto itself has no code. Its
-// test uses all the packages together, as the daemons do:
+// Package crypto is the parent of the packages that handle keys. It has no code of its own, only a
+// test that uses them all together, as the daemons do:
 //
 //   - identity: the long-term keys with which parties sign.
 //   - keyfile, secret: private keys on disk and in memory.

@@ -11,7 +11,7 @@ import (
 	"fedpvi/crypto/seal"
 )
 
-// Two keys must differ, and the same random bytes must give the same key.
+// Two new keys must differ, and the same random bytes must always give the same key.
 func TestEveryKeyIsRandom(t *testing.T) {
 	for kind, public := range map[string]func(path string) (string, error){
 		"identity": func(path string) (string, error) {

@@ -15,13 +15,12 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// Skew is the largest accepted difference between the clocks of two parties. Certificates become
-// valid this long before they are issued. One day suffices for a clock that is set to another time
-// zone.
+// Skew is the maximum difference between two parties' clocks. A certificate becomes valid this long
+// before it is issued. One day is enough even if a clock is set to the wrong time zone.
 const Skew = 24 * time.Hour
 
-// An Authority certifies the TLS keys of the parties of one study, with a key of its own. A
-// certificate is valid only for this study, and only if the roster contains the pin (hash) of the
+// An Authority certifies the TLS keys of the parties in one study. It has its own key. A
+// certificate is valid only for this study, and only if the roster has the pin (hash) of the
 // certified key.
 type Authority struct {
 	study       Hash
@@ -29,8 +28,8 @@ type Authority struct {
 	certificate *x509.Certificate
 }
 
-// CreateAuthority makes the authority of a study, valid from now to until. It writes the key to a
-// new file that only its owner can read. The caller stores the certificate, which is public.
+// CreateAuthority makes a study's authority, which is valid from now to until. It writes the key to
+// a new file that only the owner can read. The caller must store the certificate, which is public.
 func CreateAuthority(l *keyfile.Lock, path string, study Hash, now, until time.Time) (*Authority, error) {
 	if !until.After(now) {
 		return nil, errors.New("the authority would expire before it begins: check the clock and the end of the study")
@@ -42,7 +41,7 @@ func CreateAuthority(l *keyfile.Lock, path string, study Hash, now, until time.T
 	return certifyItself(key, study, now, until)
 }
 
-// certifyItself returns an authority with the given key and a new self-signed certificate.
+// certifyItself returns an authority that has the given key and a new self-signed certificate.
 func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, error) {
 	host := hex.EncodeToString(study[:])
 	template := &x509.Certificate{
@@ -65,7 +64,7 @@ func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, erro
 	return newAuthority(key, der, study)
 }
 
-// LoadAuthority returns the authority with the given certificate and the key in a file that
+// LoadAuthority returns the authority that has the given certificate. The file must be one that
 // CreateAuthority wrote.
 func LoadAuthority(l *keyfile.Lock, path string, certificate []byte, study Hash) (*Authority, error) {
 	key, err := loadKey(l, path, authorityKind)
@@ -86,7 +85,7 @@ func newAuthority(key *Key, der []byte, study Hash) (*Authority, error) {
 	return &Authority{study: study, key: key, certificate: certificate}, nil
 }
 
-// parseAuthority decodes the self-signed certificate of the authority of a study.
+// parseAuthority decodes the self-signed certificate of a study's authority.
 func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 	c, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -105,9 +104,9 @@ func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
 // Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made. It is
-// valid from now to until, but not longer than the authority's own certificate. The request must
-// agree with p, holder (the key of the party's identity) and pin, which the caller takes from the
-// roster. To renew a certificate, call Issue again.
+// valid from now to until, but expires no later than the authority's own certificate. The request
+// must agree with p, with holder (the party's identity key) and with pin. The caller takes all
+// three from the roster. To renew a certificate, call Issue again.
 func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pin identity.Pin, now, until time.Time) ([]byte, error) {
 	if p.Study != a.study {
 		return nil, errors.New("the authority of a study cannot certify a party of another study")
@@ -137,8 +136,8 @@ func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pi
 	return x509.CreateCertificate(rand.Reader, template, a.certificate, key, a.key)
 }
 
-// OpenAuthority returns the authority with the key in a file that CreateAuthority wrote, and a new
-// certificate that is valid from now to until. Earlier certificates stay valid.
+// OpenAuthority returns the authority whose key is in a file that CreateAuthority wrote, with a new
+// certificate that is valid from now to until. Earlier certificates remain valid.
 func OpenAuthority(l *keyfile.Lock, path string, study Hash, now, until time.Time) (*Authority, error) {
 	key, err := loadKey(l, path, authorityKind)
 	if err != nil {
@@ -147,24 +146,26 @@ func OpenAuthority(l *keyfile.Lock, path string, study Hash, now, until time.Tim
 	return certifyItself(key, study, now, until)
 }
 
-// Renew returns the authority with a new certificate for the same key, valid from now to until.
+// Renew returns the authority with a new certificate for the same key. It is valid from now to
+// until.
 func (a *Authority) Renew(now, until time.Time) (*Authority, error) {
 	return certifyItself(a.key, a.study, now, until)
 }
 
-// RenewFrom returns the time from which the authority's certificate should be renewed, after two
-// thirds of its validity period.
+// RenewFrom returns when to start renewing the authority's certificate, which is after two thirds
+// of its validity period.
 func (a *Authority) RenewFrom() time.Time { return renewFrom(a.certificate) }
 
 const authorityDomain identity.Domain = "fedpvi/v1/authority"
 
-// Vouch signs the authority's certificate with the coordinator's identity, for [CheckAuthority].
+// Vouch signs the authority's certificate with the coordinator's identity. [CheckAuthority] checks
+// the signature.
 func (a *Authority) Vouch(coordinator *identity.Identity) [identity.SignatureSize]byte {
 	return coordinator.Sign(authorityDomain, requestStatement(a.study, a.certificate.Raw))
 }
 
-// CheckAuthority returns an error unless the coordinator with the given key has signed the
-// certificate (X.509, DER) of the authority of a study.
+// CheckAuthority checks that the certificate (X.509, DER) of a study's authority was signed by the
+// coordinator with the given key.
 func CheckAuthority(certificate []byte, study Hash, coordinator identity.PublicKey, signature []byte) error {
 	if len(signature) != identity.SignatureSize || !coordinator.Verify(authorityDomain, requestStatement(study, certificate), [identity.SignatureSize]byte(signature)) {
 		return errors.New("the certificate of the study's authority is not signed with the coordinator's identity")

@@ -77,7 +77,7 @@ func flipped(b []byte, at int) []byte {
 	return b
 }
 
-// Issue takes only the key of a certificate from the request.
+// From a request, Issue must take only the key that it certifies.
 func TestCertificateHasKeyOfRequest(t *testing.T) {
 	a := newAuthorityOf(t, Hash{1})
 	for _, role := range []identity.Role{identity.Client, identity.Coordinator, identity.Admin} {
@@ -158,7 +158,7 @@ func TestEveryChangedByteOfARequestIsDetected(t *testing.T) {
 	}
 }
 
-// knownServerName was computed with Python's hashlib and base64, independently of this package.
+// knownServerName was computed independently, with Python's hashlib and base64.
 const knownServerName = "lu5fmwyrcyqrff6ubl2bsvbfqvftqr4u.fedpvi.invalid"
 
 func TestNamesInCertificates(t *testing.T) {

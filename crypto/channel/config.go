@@ -11,8 +11,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// The errors of a failed handshake. Their texts do not depend on the peer, which learns only that
-// its certificate is bad.
+// These are the errors of a failed handshake. Their texts do not depend on the peer. The peer
+// learns only that its certificate is bad.
 var (
 	ErrTLS  = errors.New("the connection does not use TLS 1.3 with X25519MLKEM768")
 	ErrRole = errors.New("the certificate of the peer does not belong to a party of this study in the expected role")
@@ -20,22 +20,22 @@ var (
 	ErrName = errors.New("the client connects to a study that is not served here")
 )
 
-// Pins returns the pin (hash of the TLS key) of a party in the current roster, or false if it is
-// not in the roster. It is called at every handshake.
+// Pins returns a party's pin (the hash of its TLS key) in the current roster, or false if the party
+// is not in the roster. It is called in each handshake.
 type Pins func(Party) (identity.Pin, bool)
 
-// A Server configures the coordinator's side of the connections of one study.
+// A Server is the configuration for the coordinator's side of a study's connections.
 type Server struct {
 	Credentials *Credentials
 	Pins        Pins
-	// Guests permits connections without a client certificate, over which a guest can redeem an
-	// invitation. PeerOf returns the zero Party for a guest. Callers must refuse all its other
-	// requests.
+	// Guests allows connections without a client certificate, on which a guest can redeem an
+	// invitation. PeerOf returns the zero Party for a guest. The caller must refuse all other
+	// requests from guests.
 	Guests bool
 	Now    func() time.Time
 }
 
-// Config returns the configuration for crypto/tls. The caller may change it, for example to add
+// Config returns a configuration for crypto/tls. The caller may change it, for example to add
 // protocols.
 func (s Server) Config() *tls.Config {
 	c := base(s.Now)
@@ -60,8 +60,8 @@ func (s Server) Config() *tls.Config {
 	return c
 }
 
-// Serve returns the configuration of a port that serves several studies. find returns the
-// configuration of the study with the given server name, or nil.
+// Serve returns the configuration for a port that serves several studies. The function find returns
+// the configuration of the study that has the given server name, or nil.
 func Serve(find func(serverName string) *tls.Config) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -75,14 +75,14 @@ func Serve(find func(serverName string) *tls.Config) *tls.Config {
 	}
 }
 
-// A Client configures a party's connection to the coordinator of its study.
+// A Client is the configuration for a party's connection to the coordinator of its study.
 type Client struct {
 	Credentials *Credentials
 	Pins        Pins
 	Now         func() time.Time
 }
 
-// Config returns the configuration for crypto/tls. The caller may change the result.
+// Config returns a configuration for crypto/tls. The caller may change it.
 func (l Client) Config() *tls.Config {
 	c := base(l.Now)
 	study := l.Credentials.party.Study
@@ -97,19 +97,20 @@ func (l Client) Config() *tls.Config {
 	return c
 }
 
-// Join returns the configuration of a party that has an invitation but no certificate. It does not
-// yet know the authority of the study, so the pin in the invitation authenticates the coordinator.
+// Join returns the configuration for a party that has an invitation but no certificate. The party
+// does not know the study's authority yet, so it relies on the pin in the invitation to
+// authenticate the coordinator.
 func Join(study Hash, pin identity.Pin, now func() time.Time) *tls.Config {
 	return guest(study, now, func(Party) (identity.Pin, bool) { return pin, true })
 }
 
-// Return returns the configuration of a party whose certificate has expired, or that does not know
-// the coordinator's present TLS key. Neither side is authenticated. The party must send only public
-// bytes, and must verify the coordinator's signature of everything that it receives.
+// Return returns the configuration for a party whose certificate has expired, or that does not know
+// the coordinator's present TLS key. It authenticates neither side. The party must send only public
+// bytes, and must verify the coordinator's signature on everything that it receives.
 func Return(study Hash, now func() time.Time) *tls.Config { return guest(study, now, nil) }
 
-// guest returns the configuration of a party without a certificate. If pins is nil, the coordinator
-// can have any key.
+// guest returns the configuration for a party without a certificate. If pins is nil, the
+// coordinator may have any key.
 func guest(study Hash, now func() time.Time, pins Pins) *tls.Config {
 	c := base(now)
 	c.ServerName = ServerName(study)
@@ -138,7 +139,7 @@ func base(now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: []tls.CurveID{tls.X25519MLKEM768},
-		// A resumed session would not be checked against the current roster.
+		// The roster would not be checked when a session is resumed.
 		SessionTicketsDisabled: true,
 		Time:                   now,
 	}
@@ -151,7 +152,8 @@ func checkTLS(state tls.ConnectionState) error {
 	return nil
 }
 
-// check checks the party at the other end of a connection, in addition to the certificate chain.
+// check checks the party at the other end of a connection. The certificate chain is checked
+// separately.
 func check(state tls.ConnectionState, study Hash, pins Pins, roles ...identity.Role) error {
 	if err := checkTLS(state); err != nil {
 		return err

@@ -44,7 +44,7 @@ func TestAdminsConnect(t *testing.T) {
 	}
 }
 
-// leafOf returns the fields that the authority would set in a certificate for p.
+// leafOf returns the certificate fields that the authority would set for p.
 func leafOf(p Party) *x509.Certificate {
 	return &x509.Certificate{
 		NotBefore: today.Add(-Skew), NotAfter: end, URIs: []*url.URL{p.uri()},
@@ -65,8 +65,8 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 			return c
 		}
 	}
-	// pinned returns a configuration whose certificate is valid except for change. Its key is in
-	// the roster.
+	// pinned returns a configuration whose key is in the roster. Apart from the modification by
+	// change, its certificate is valid.
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) func() *tls.Config {
 		return func() *tls.Config {
 			leaf := leafOf(s.north.party)
@@ -84,7 +84,7 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		client func() *tls.Config
-		want   error // expected error; nil if crypto/tls makes the error
+		want   error // expected error; nil if the error comes from crypto/tls
 	}{
 		{"no certificate", changed(func(c *tls.Config) { c.GetClientCertificate = nil }), nil},
 		{"not in the roster", func() *tls.Config {
@@ -132,7 +132,7 @@ func TestInvalidServersAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	other := newAuthorityOf(t, Hash{1})
 	twin := newMember(t, Hash{1}, identity.Coordinator, "hub")
-	shown := s.hub.key.Pin() // pin of the coordinator in the invitation
+	shown := s.hub.key.Pin() // the coordinator's pin in the invitation
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) func() *tls.Config {
 		return func() *tls.Config {
 			leaf := leafOf(s.hub.party)
@@ -163,7 +163,8 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		}, ErrPin},
 		{"TLS 1.2", changed(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 }), nil},
 		{"no post-quantum key exchange", changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} }), nil},
-		// The name is right and the key is pinned, so only the authority can cause a refusal.
+		// The name is right and the key is pinned, so only the authority can be the reason to
+		// refuse.
 		{"of another authority", pinned(other, func(*x509.Certificate) {}), nil},
 		{"under another name", pinned(s.authority, func(c *x509.Certificate) { c.DNSNames = []string{ServerName(Hash{2})} }), nil},
 		{"expired", pinned(s.authority, func(c *x509.Certificate) { c.NotAfter = today.Add(-time.Second) }), nil},
@@ -175,7 +176,7 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		server.VerifyConnection = nil
 		for name, client := range map[string]*tls.Config{"client": s.client().Config(), "join": Join(Hash{1}, shown, clock(today))} {
 			at, _ := connect(t, client, server)
-			// A guest does not know the authority, and checks the pin from the invitation instead.
+			// A guest does not know the authority. It checks the pin from the invitation instead.
 			if refused := tc.name != "of another authority" || name != "join"; (at.err != nil) != refused || tc.want != nil && name == "client" && !errors.Is(at.err, tc.want) {
 				t.Errorf("%s, %s: %v", tc.name, name, at.err)
 			}
@@ -198,7 +199,8 @@ func TestGuestsConnectOnlyWherePermitted(t *testing.T) {
 	if p, err := PeerOf(client.state); err != nil || p != s.hub.party {
 		t.Errorf("the guest sees %v, %v", p, err)
 	}
-	// The server also accepts a party with a certificate, but only if the holder is in the roster.
+	// The server must also accept a party that has a certificate, but only if the party is in the
+	// roster.
 	if _, at := connect(t, s.client().Config(), server.Config()); at.err != nil {
 		t.Error("a party was refused by a server that permits guests:", at.err)
 	}
@@ -232,7 +234,7 @@ func TestSessionsAreNotResumed(t *testing.T) {
 	client := s.client().Config()
 	client.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	server := s.server().Config()
-	// without VerifyConnection, only the configuration prevents resumption
+	// without VerifyConnection, resumption is prevented only by the configuration
 	client.VerifyConnection, server.VerifyConnection = nil, nil
 	for range 3 {
 		at, _ := connect(t, client, server)
@@ -278,7 +280,8 @@ func TestOlderHandshakesAreRefused(t *testing.T) {
 	}
 }
 
-// In a real connection, crypto/tls would refuse some of these peers first.
+// On a real connection, crypto/tls would refuse some of these peers before this package checks
+// them.
 func TestEachCheckWorksAlone(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	for name, tc := range map[string]struct {
@@ -326,7 +329,7 @@ func TestOnePortServesSeveralStudies(t *testing.T) {
 			t.Errorf("study %d: %v, %v", i+1, p, err)
 		}
 	}
-	// a party of one study connects to the other study
+	// a party in one study connects to the other study
 	lost := a.client().Config()
 	lost.ServerName, lost.RootCAs = ServerName(Hash{2}), b.hubC.roots()
 	if _, server := connect(t, lost, port); server.err == nil {

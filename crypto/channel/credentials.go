@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Credentials contain a party's TLS key and its certificate from the authority of the study.
+// Credentials are a party's TLS key and its certificate from the study's authority.
 type Credentials struct {
 	party       Party
 	authority   *x509.Certificate
 	certificate *tls.Certificate
 }
 
-// NewCredentials returns the credentials with the given key and certificate, after it has checked
-// that the authority of the study issued the certificate for this party and key, and that it is
-// valid now. The certificates are X.509 in DER.
+// NewCredentials returns the credentials with the given key and certificate. It checks that the
+// study's authority has issued the certificate for this party and key, and that the certificate is
+// valid now. Certificates are X.509 in DER.
 func NewCredentials(p Party, key *Key, authority, certificate []byte, now time.Time) (*Credentials, error) {
 	root, err := parseAuthority(authority, p.Study)
 	if err != nil {
@@ -40,11 +40,11 @@ func NewCredentials(p Party, key *Key, authority, certificate []byte, now time.T
 	return c, nil
 }
 
-// Expires returns the time at which the certificate in use expires.
+// Expires returns when the certificate expires.
 func (c *Credentials) Expires() time.Time { return c.certificate.Leaf.NotAfter }
 
-// RenewFrom returns the time from which the caller should request a new certificate, after two
-// thirds of the validity period. The last third remains for retries.
+// RenewFrom returns when to start requesting a new certificate, which is after two thirds of the
+// validity period. The last third leaves time for retries.
 func (c *Credentials) RenewFrom() time.Time { return renewFrom(c.certificate.Leaf) }
 
 func renewFrom(c *x509.Certificate) time.Time {

@@ -55,7 +55,7 @@ func FuzzCertificates(f *testing.F) {
 	})
 }
 
-// FuzzParty checks that every party has exactly one URI.
+// FuzzParty checks that each party has exactly one URI.
 func FuzzParty(f *testing.F) {
 	f.Add(Party{fuzzed, identity.Client, "north"}.uri().String())
 	f.Add("spiffe://00/client/north")

@@ -27,14 +27,14 @@ const (
 		"keys, but they are refused where the roster pins a different key."
 )
 
-// A Key is a party's Ed25519 key for TLS. Another key, that of the party's identity, signs the
-// request for a certificate. Formatting verbs, loggers and encoders do not show the key.
+// A Key is a party's Ed25519 key for TLS. The certificate request for it is signed with another
+// key, that of the party's identity. Formatting verbs, loggers and encoders do not show the key.
 type Key struct {
 	public ed25519.PublicKey
 	key    secret.Secret // private key, an ed25519.PrivateKey
 }
 
-// GenerateKey makes a new key from the random source of the operating system.
+// GenerateKey makes a new key from the operating system's random source.
 func GenerateKey() (*Key, error) {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -80,7 +80,7 @@ func loadKey(l *keyfile.Lock, path, kind string) (*Key, error) {
 	return fromKey(ed25519.NewKeyFromSeed(seed.Reveal())), nil
 }
 
-// Pin returns the pin of the key, a hash that the roster contains.
+// Pin returns the pin of the key, which is the hash that the roster has.
 func (k *Key) Pin() identity.Pin {
 	info, err := x509.MarshalPKIXPublicKey(k.public)
 	if err != nil {
@@ -92,8 +92,7 @@ func (k *Key) Pin() identity.Pin {
 // Public returns the public key. It implements crypto.Signer.
 func (k *Key) Public() crypto.PublicKey { return k.public }
 
-// Sign implements crypto.Signer, for crypto/tls and crypto/x509. It returns an error
-// after Wipe.
+// Sign implements crypto.Signer, for crypto/tls and crypto/x509. After Wipe it returns an error.
 func (k *Key) Sign(rand io.Reader, message []byte, opts crypto.SignerOpts) ([]byte, error) {
 	if k.key.Equal(make([]byte, ed25519.PrivateKeySize)) {
 		return nil, errors.New("cannot sign: the key was wiped")

@@ -26,7 +26,7 @@ func readHex(t *testing.T, name string) []byte {
 	return b
 }
 
-// The seed of the key consists of the bytes 0 to 31.
+// The seed of the key is the bytes 0 to 31.
 func TestFormatOfVersion1(t *testing.T) {
 	seed := make([]byte, ed25519.SeedSize)
 	for i := range seed {

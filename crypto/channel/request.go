@@ -19,12 +19,13 @@ const (
 	maxRequest                    = 2 << 10
 )
 
-// ErrRequest is returned for every invalid request for a certificate.
+// ErrRequest is returned for any invalid certificate request.
 var ErrRequest = errors.New("the request for a certificate is malformed, or not signed with the identity and the TLS key that the roster has for this party")
 
-// NewRequest returns a message that requests a certificate from the authority of a study: a
-// certificate request (PKCS #10, RFC 2986) signed with the TLS key, and a signature of it by the
-// party's identity. The message is not secret, and can be sent again to renew the certificate.
+// NewRequest returns a message that requests a certificate from a study's authority. It has a
+// certificate request (PKCS #10, RFC 2986), which is signed with the TLS key, and a signature of
+// this by the party's identity. The message is not secret. It can be sent again to renew the
+// certificate.
 func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 	template := &x509.CertificateRequest{URIs: []*url.URL{p.uri()}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
@@ -37,13 +38,13 @@ func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 
 func requestStatement(study Hash, der []byte) []byte { return append(bytes.Clone(study[:]), der...) }
 
-// checkRequest verifies a request and returns the key to certify.
+// checkRequest verifies a certificate request and returns the key to be certified.
 func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identity.Pin) (ed25519.PublicKey, error) {
 	r := wire.NewReader(request)
 	der := r.Bytes(maxRequest)
 	var signature [identity.SignatureSize]byte
 	r.Fixed(signature[:])
-	// Verify the signature first, so that requests of unknown senders are not parsed.
+	// Verify the signature first, so that requests from unknown senders are never parsed.
 	if !r.Done() || !holder.Verify(requestDomain, requestStatement(p.Study, der), signature) {
 		return nil, ErrRequest
 	}
@@ -59,7 +60,7 @@ func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identi
 	return key, nil
 }
 
-// RequestOf returns the party in a request for a certificate, unverified.
+// RequestOf returns the party in a certificate request, without verifying the request.
 func RequestOf(request []byte) (Party, error) {
 	r := wire.NewReader(request)
 	csr, err := x509.ParseCertificateRequest(r.Bytes(maxRequest))

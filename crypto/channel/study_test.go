@@ -61,7 +61,7 @@ func (m member) credentials(t testing.TB, a *Authority) *Credentials {
 	return c
 }
 
-// A testStudy has an authority, a coordinator and a client, and the pins of these two.
+// A testStudy has an authority, a coordinator and a client, and the pins of the last two.
 type testStudy struct {
 	authority    *Authority
 	hub, north   member
@@ -89,8 +89,8 @@ func (s *testStudy) server() Server { return Server{s.hubC, s.find, false, clock
 
 func (s *testStudy) client() Client { return Client{s.northC, s.find, clock(today)} }
 
-// shows returns a copy of the configuration c with a new key and a certificate that a issues from
-// the template leaf, and the pin of the key.
+// shows returns a copy of the configuration c that has a new key and a certificate. The authority a
+// issues the certificate from the template leaf. The second result is the pin of the key.
 func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*tls.Config, identity.Pin) {
 	t.Helper()
 	key, err := GenerateKey()
@@ -109,8 +109,8 @@ type outcome struct {
 	err   error
 }
 
-// connect makes a connection over the loopback interface and sends one byte each way after the
-// handshake, because a client learns that it was refused only when it reads.
+// connect connects a client and a server over the loopback interface. After the handshake, each
+// side sends one byte, because a client finds out that it was refused only when it reads.
 func connect(t testing.TB, client, server *tls.Config) (atClient, atServer outcome) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -7,8 +7,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzText checks that names, keys, fingerprints and roles have exactly one text form each, and
-// that names are safe in paths, logs and certificates.
+// FuzzText checks that each name, key, fingerprint and role has exactly one text form, and that
+// names are safe in paths, logs and certificates.
 func FuzzText(f *testing.F) {
 	for _, text := range []string{"north", "a--b", "clinic-1", strings.Repeat("0f", 32), "../north", "north\n"} {
 		f.Add(text)

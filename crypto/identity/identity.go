@@ -1,8 +1,8 @@
 // Package identity defines the parties of a study. Each party has a long-term Ed25519 key, a name
-// and a role. The private key is made on the machine of its party and stays there. Other parties
+// and a role. The private key is made on the party's own machine and stays there. Other parties
 // recognise the party by the fingerprint of its public key.
 //
-// Every signature is for one [Domain], so that it is not valid for another purpose.
+// Each signature is made for one [Domain], so that it cannot be used for another purpose.
 package identity
 
 import (
@@ -19,17 +19,17 @@ import (
 const keyKind = "fedpvi-identity-key"
 
 // A Domain is the purpose of a signature, such as "fedpvi/v1/plan". It is not empty and has no zero
-// byte.
+// bytes.
 type Domain string
 
-// An Identity is the private key with which a party signs. Formatting verbs, loggers and encoders
-// do not show the key.
+// An Identity is a party's private signing key. Formatting verbs, loggers and encoders do not show
+// the key.
 type Identity struct {
 	public PublicKey
 	key    secret.Secret // private key, an ed25519.PrivateKey
 }
 
-// Generate makes a new identity from the random source of the operating system.
+// Generate makes a new identity from the operating system's random source.
 func Generate() (*Identity, error) {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -42,9 +42,9 @@ func fromKey(key ed25519.PrivateKey) *Identity {
 	return &Identity{public: PublicKey(key[ed25519.PublicKeySize:]), key: secret.New(key)}
 }
 
-// Create makes a new identity and writes it to a new file of mode 0600, in a directory of mode 0700
-// that it makes if necessary. It returns an error if the file exists. Afterwards the file survives
-// a power failure.
+// Create makes a new identity and writes it to a new file of mode 0600. If necessary, it makes the
+// directory, with mode 0700. If the file exists, it returns an error. Once Create returns, the file
+// survives a power failure.
 func Create(l *keyfile.Lock, path string) (*Identity, error) {
 	i, err := Generate()
 	if err != nil {
@@ -61,8 +61,8 @@ func Create(l *keyfile.Lock, path string) (*Identity, error) {
 	return i, nil
 }
 
-// Load reads an identity that Create wrote. It returns an error if the file is a symbolic link, if
-// other users can read it or enter its directory, or if the key was changed.
+// Load reads an identity from a file that Create wrote. It returns an error if the file is a
+// symbolic link, if other users can read it or enter its directory, or if the key was changed.
 func Load(l *keyfile.Lock, path string) (*Identity, error) {
 	seed, err := l.Load(path, keyKind)
 	if err != nil {
@@ -81,9 +81,8 @@ func (i *Identity) Public() PublicKey { return i.public }
 // Fingerprint returns the fingerprint of the public key.
 func (i *Identity) Fingerprint() Fingerprint { return i.public.Fingerprint() }
 
-// Sign returns the signature of the message under the domain. It panics after Wipe, and if the
-// domain is empty or contains a zero byte: domains are constants, so that is an error in the
-// program.
+// Sign signs the message under the domain. It panics after Wipe. It also panics if the domain is
+// empty or has a zero byte: domains are constants, so this is a programming error.
 func (i *Identity) Sign(domain Domain, message []byte) [SignatureSize]byte {
 	if i.key.Equal(make([]byte, ed25519.PrivateKeySize)) {
 		panic("identity: signing with a key that was wiped")
@@ -103,8 +102,9 @@ func (i *Identity) String() string { return "identity " + i.Fingerprint().Short(
 // LogValue logs the short fingerprint.
 func (i *Identity) LogValue() slog.Value { return slog.StringValue(i.Fingerprint().Short()) }
 
-// signedMessage returns the bytes that Ed25519 signs: the domain, a zero byte and the SHA-256 of
-// the message. No other domain and message give the same bytes, because a domain has no zero byte.
+// signedMessage returns the bytes that are signed with Ed25519: the domain, a zero byte, and the
+// SHA-256 of the message. Because a domain has no zero byte, no other domain and message give the
+// same bytes.
 func signedMessage(domain Domain, message []byte) []byte {
 	checkDomain(domain)
 	digest := sha256.Sum256(message)

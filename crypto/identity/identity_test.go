@@ -25,7 +25,7 @@ func check(t testing.TB, err error) {
 
 const domain = Domain("fedpvi/v1/test")
 
-// known returns the identity whose seed consists of the bytes 0 to 31.
+// known returns the identity whose seed is the bytes 0 to 31.
 func known() *Identity {
 	seed := make([]byte, ed25519.SeedSize)
 	for i := range seed {
@@ -41,8 +41,8 @@ const (
 		"57cb69ff77c5c7b305c6ff5dc6ebc6d850645311a26952457f255d43cbc32c06"
 )
 
-// The values are from Python's cryptography package. The signature is of "fedpvi/v1/test", a zero
-// byte and SHA-256("message").
+// The values are from Python's cryptography package. The signed bytes are "fedpvi/v1/test", a zero
+// byte, and SHA-256("message").
 func TestKnownSignature(t *testing.T) {
 	i := known()
 	signature := i.Sign(domain, []byte("message"))
@@ -78,7 +78,7 @@ func TestSignatureIsValidForOneKeyDomainAndMessage(t *testing.T) {
 			t.Errorf("the signature is valid with byte %d changed", at)
 		}
 	}
-	// The signature must not be valid without the domain.
+	// Without the domain, the signature must not be valid.
 	if ed25519.Verify(i.public[:], []byte("message"), signature[:]) {
 		t.Error("the signature does not cover the domain")
 	}
@@ -97,8 +97,8 @@ func TestMalformedDomainsPanic(t *testing.T) {
 	}
 }
 
-// With a key of small order, the signature whose R is the neutral point and whose S is zero is
-// valid for many messages.
+// If R is the neutral point, S is zero and the key has small order, a signature is valid for many
+// messages.
 func TestKeysOfSmallOrderAreRefused(t *testing.T) {
 	forged := [SignatureSize]byte{1}
 	if len(smallOrders) != 7 {

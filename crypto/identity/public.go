@@ -17,14 +17,15 @@ const (
 	SignatureSize = ed25519.SignatureSize
 )
 
-// ErrPublicKey is returned for bytes that are not the public key of an identity.
+// ErrPublicKey is returned for bytes that are not an identity's public key.
 var ErrPublicKey = errors.New("not a public key of an identity")
 
-// A PublicKey verifies the signatures of a party. It is comparable, and can be the key of a map.
+// A PublicKey verifies a party's signatures. It is comparable, and can be used as a map key.
 type PublicKey [PublicKeySize]byte
 
-// ParsePublicKey returns the public key with the given 32 bytes. It refuses points of small order,
-// for which one signature is valid for many messages, so that a party could deny having signed one.
+// ParsePublicKey returns the public key that consists of the given 32 bytes. It refuses points of
+// small order. With such a key, one signature is valid for many messages, and a party could deny
+// that it has signed one of them.
 func ParsePublicKey(b []byte) (PublicKey, error) {
 	if len(b) != PublicKeySize || smallOrder(PublicKey(b)) {
 		return PublicKey{}, ErrPublicKey
@@ -35,7 +36,7 @@ func ParsePublicKey(b []byte) (PublicKey, error) {
 // Fingerprint returns the SHA-256 of the key.
 func (k PublicKey) Fingerprint() Fingerprint { return sha256.Sum256(k[:]) }
 
-// Verify reports whether the holder of k signed the message under the domain.
+// Verify reports whether the holder of k has signed the message under the domain.
 func (k PublicKey) Verify(domain Domain, message []byte, signature [SignatureSize]byte) bool {
 	return !smallOrder(k) && ed25519.Verify(k[:], signedMessage(domain, message), signature[:])
 }
@@ -66,9 +67,9 @@ type Fingerprint [sha256.Size]byte
 // String returns the full fingerprint as 64 hexadecimal digits.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// Short returns the first 64 bits of the fingerprint in four groups (5ff1-0c4a-…), for people. An
-// attacker with enough computing power can make a key with the same short form, so programs compare
-// full fingerprints.
+// Short returns the first 64 bits of the fingerprint in four groups (5ff1-0c4a-…), for people to
+// read. With enough computing power, an attacker can find a key with the same short form, so
+// programs must compare full fingerprints.
 func (f Fingerprint) Short() string {
 	var groups [4]string
 	for i := range groups {
@@ -88,8 +89,8 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Pin identifies the key that a party uses for TLS. It is the SHA-256 of the key's subject public
-// key info (RFC 5280, DER). A connection is accepted only if the peer's key has the expected pin.
+// A Pin identifies a party's TLS key. It is the SHA-256 of the key's subject public key info (RFC
+// 5280, DER). A connection is accepted only if the peer's key has the right pin.
 type Pin [sha256.Size]byte
 
 // String returns the pin in hexadecimal.
@@ -98,7 +99,7 @@ func (p Pin) String() string { return hex.EncodeToString(p[:]) }
 func hexText(b []byte) []byte { return hex.AppendEncode(nil, b) }
 
 // fromHex decodes lower-case hexadecimal digits into dst. It refuses upper-case digits, so that
-// every value has exactly one text form.
+// each value has exactly one text form.
 func fromHex(dst, text []byte) bool {
 	decoded, err := hex.DecodeString(string(text))
 	if err != nil || len(decoded) != len(dst) || string(hexText(decoded)) != string(text) {
@@ -109,8 +110,8 @@ func fromHex(dst, text []byte) bool {
 }
 
 // smallOrders lists all encodings, canonical or not, of the eight points of order 1, 2, 4 and 8,
-// without the sign of x. RFC 7748 section 6 warns of these points. The values follow from p = 2²⁵⁵
-// − 19 and the coordinate y of a point of order 8.
+// without the sign of x. RFC 7748 (section 6) warns of these points. Their encodings follow from p
+// = 2²⁵⁵ − 19 and the y coordinate of a point of order 8.
 var smallOrders = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",

@@ -1,10 +1,10 @@
-// Package invitation implements the invitations with which parties join a study. The coordinator
-// makes an invitation for a name and sends it to the party by any means, such as mail or chat. The
-// party redeems it once, with the public key that it will use in the study.
+// Package invitation implements the invitations by which parties join a study. The coordinator
+// makes an invitation for a name, and sends it to the party in any way, such as by mail or chat.
+// The party redeems it once, with the public key that it will use in the study.
 //
 // Anyone who has an invitation can join under its name until it is used or expires. The coordinator
-// stores a [Ticket] with the hash of the invitation's token, from which the token cannot be
-// computed.
+// stores a [Ticket] that has only a hash of the invitation's token, so the token cannot be
+// recovered from it.
 package invitation
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// Prefix begins the text of every invitation, with the version of the format.
+	// Prefix is the beginning of each invitation's text. It has the version of the format.
 	Prefix = "fedpvi-invite-1-"
 	// MaxText is the maximum length of an invitation's text in bytes.
 	MaxText = 4 << 10
@@ -42,25 +42,25 @@ const (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// ErrForm is returned for a text that is not an invitation, and does not depend on it.
+// ErrForm is returned for a text that is not an invitation. It does not depend on the text.
 var ErrForm = errors.New("not a complete invitation: an invitation is one line that begins with " + Prefix + "; copy it again, from the first character to the last")
 
-// An Invitation is a decoded invitation. Only the method Text reveals its secret token.
+// An Invitation is a decoded invitation. Only its method Text reveals the secret token.
 type Invitation struct {
 	Study       Hash
-	Name        identity.Name        // name of the party in the study
+	Name        identity.Name        // the party's name in the study
 	Coordinator identity.Fingerprint // fingerprint of the coordinator's identity
 	Pin         identity.Pin         // pin of the coordinator's TLS key
-	Addresses   []string             // addresses of the coordinator as host:port, in order of preference
-	Expires     time.Time            // time of expiry, in whole seconds
+	Addresses   []string             // the coordinator's addresses as host:port, in order of preference
+	Expires     time.Time            // when the invitation expires, in whole seconds
 	Token       secret.Secret        // token of 256 random bits
 }
 
-// New returns the invitation i with a new token, and the ticket with which the coordinator checks
-// the token later.
+// New returns the invitation i with a new token. It also returns the ticket with which the
+// coordinator can check the token later.
 func New(i Invitation) (Invitation, Ticket, error) {
 	token := make([]byte, tokenSize)
-	rand.Read(token) // Read never returns an error, because crypto/rand aborts the program instead
+	rand.Read(token) // Read never returns an error: if it fails, crypto/rand aborts the program
 	i.Token = secret.New(token)
 	i.Expires = i.Expires.UTC().Truncate(time.Second)
 	if err := i.check(); err != nil {
@@ -87,7 +87,8 @@ func (i Invitation) check() error {
 	return nil
 }
 
-// checkAddress checks that a is a host name or IP address and a port. The error does not quote it.
+// checkAddress checks that a consists of a host name or IP address and a port. The error does not
+// quote it.
 func checkAddress(a string) error {
 	bad := errors.New("not host:port with a name or an IP address and a port from 1 to 65535")
 	host, port, err := net.SplitHostPort(a)
@@ -116,9 +117,9 @@ func isHostName(host string) bool {
 
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// Text returns the invitation as one line: the prefix, then letters and digits. Anyone who reads
-// the line can join. Mail programs may insert spaces and line breaks, or change the case of
-// letters; Parse ignores this.
+// Text returns the invitation as one line: the prefix, followed by letters and digits. Anyone who
+// reads this line can join. Mail programs may insert spaces and line breaks or change the case of
+// letters, but Parse ignores such changes.
 func (i Invitation) Text() string {
 	b := i.bytes()
 	defer clear(b)
@@ -139,8 +140,8 @@ func (i Invitation) bytes() []byte {
 	return b
 }
 
-// Parse decodes the output of Text. Only the coordinator can check whether the invitation is
-// genuine, unused and not expired.
+// Parse decodes the output of Text. Only the coordinator can tell whether the invitation is
+// genuine, unused and still valid.
 func Parse(text string) (Invitation, error) {
 	if len(text) > MaxText {
 		return Invitation{}, ErrForm
@@ -151,7 +152,8 @@ func Parse(text string) (Invitation, error) {
 		return Invitation{}, ErrForm
 	}
 	b, err := encoding.DecodeString(strings.ToUpper(body))
-	// The decoder ignores the unused last bits. Encode b again to detect a change of them.
+	// The decoder ignores the last bits, which are unused. Encode b again to find out whether they
+	// were changed.
 	if err != nil || len(b) < checksumSize || strings.ToLower(encoding.EncodeToString(b)) != body {
 		return Invitation{}, ErrForm
 	}
@@ -183,7 +185,7 @@ func decode(b []byte) (Invitation, error) {
 	return i, nil
 }
 
-// maxUnix is the end of the year 9999, the last that RFC 3339 can represent.
+// maxUnix is the end of the year 9999, the last year that RFC 3339 can represent.
 const maxUnix = 253402300799
 
 func checksum(b []byte) []byte {
@@ -202,7 +204,7 @@ func tokenHash(study Hash, token []byte) Hash {
 // Format prints the result of String for every verb.
 func (i Invitation) Format(f fmt.State, _ rune) { io.WriteString(f, i.String()) }
 
-// String returns the name and the time of expiry, without the token.
+// String returns the name and the expiry time, but not the token.
 func (i Invitation) String() string {
 	return fmt.Sprintf("invitation of %s until %s", i.Name, i.Expires.Format(time.RFC3339))
 }

@@ -170,8 +170,8 @@ func TestInvitationsAreRedeemedOnce(t *testing.T) {
 	if redeemed[0] != another || redeemed[1] != got {
 		t.Error("Redeem changed the ticket of another invitation")
 	}
-	// The party repeats the request after the invitation has expired, as if the first reply was
-	// lost.
+	// The party repeats the request after the invitation has expired, as if the first reply had
+	// been lost.
 	again, got2, err := Redeem(redeemed, i.Study, i.Token.Reveal(), key, expires.Add(time.Hour))
 	if err != nil || got2 != got || !slices.Equal(again, redeemed) {
 		t.Errorf("the same key: %v, %v", got2, err)

@@ -1,12 +1,12 @@
 // Package keyfile stores a private key in a text file that only its owner can read. The file has
-// comment lines for people, then one line of three words.
+// comment lines for people, and then one line with three words.
 //
 //	# A comment: the purpose of the key and how to handle the file.
 //	fedpvi-identity-key v1 AAECAwQ…
 //
-// The third word is the key and a checksum of eight bytes in base64 (RFC 4648 section 5, unpadded).
-// The checksum keeps a damaged file from being read as another key. If the state directory has a
-// [Lock], the text is encrypted.
+// The third word is the key with a checksum of eight bytes, in base64 (RFC 4648 section 5,
+// unpadded). Thanks to the checksum, a damaged file cannot be mistaken for another key. If the
+// state directory has a [Lock], the text is encrypted.
 package keyfile
 
 import (
@@ -26,10 +26,10 @@ const (
 )
 
 // ErrDamaged is wrapped by the errors of Load if the key file or the lock file is missing or
-// damaged, or the key is of another kind.
+// damaged, or if it has a key of another kind.
 var ErrDamaged = errors.New("damaged")
 
-// Errors of Load for malformed files.
+// These are the errors of Load for malformed files.
 var (
 	errForm     = fmt.Errorf("%w: after comments it must have one line with a kind, a version and a key; restore it from a backup", ErrDamaged)
 	errVersion  = errors.New("its version is not " + version + ": use the newer program that wrote it")
@@ -40,7 +40,7 @@ var encoding = base64.RawURLEncoding.Strict()
 
 func encode(kind, comment string, key []byte) []byte {
 	var b bytes.Buffer
-	b.Grow(maxFile) // allocate the buffer at once: one that grows leaves copies of the key in memory
+	b.Grow(maxFile) // allocate the buffer at once, because growing it would leave copies of the key in memory
 	for line := range strings.Lines(comment) {
 		b.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
 	}
@@ -69,7 +69,7 @@ func decode(kind string, text []byte) ([]byte, error) {
 	if string(words[1]) != version {
 		return nil, errVersion
 	}
-	// The base64 decoder ignores line breaks, but a key must have only one text form.
+	// The base64 decoder ignores line breaks. But a key must have only one text form.
 	if bytes.ContainsAny(words[2], "\r\n") {
 		return nil, errForm
 	}
@@ -85,7 +85,7 @@ func decode(kind string, text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// checksum need not be secret, because the file also contains the key.
+// checksum need not protect the key, because the file has the key itself.
 func checksum(kind string, key []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(kind + "\x00" + version + "\x00"))

@@ -11,7 +11,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// plain is the lock of a directory whose keys are not encrypted.
+// plain is the lock of a directory with unencrypted keys.
 var plain *Lock
 
 const kind = "fedpvi-test-key"
@@ -24,8 +24,8 @@ func count(n int) []byte {
 	return key
 }
 
-// known is a key file in version 1 of the format. Its third word is from Python's hashlib and
-// base64.
+// known is a key file in version 1 of the format. Its third word was computed with Python's hashlib
+// and base64.
 const known = "# for tests\n# and for nothing else\n" +
 	"fedpvi-test-key v1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8WoFfqttFWyw\n"
 

@@ -14,31 +14,31 @@ import (
 	"fedpvi/internal/private"
 )
 
-// LockFile is the file in a state directory with the key that decrypts the protected key files. It
-// is itself encrypted.
+// LockFile is the name of the file, in a state directory, with the key that decrypts the protected
+// key files. This file is encrypted too.
 const LockFile = "lock.age"
 
-// A Lock reads and writes the key files of a state directory. If the directory contains the file
-// lock.age, its key files are age files, encrypted for one hybrid key. lock.age contains this key,
-// encrypted with a passphrase or for age identities. A nil *Lock is the lock of a directory without
-// lock.age, and writes key files without encryption.
+// A Lock reads and writes the key files in a state directory. If the directory has a file lock.age,
+// its key files are age files that are encrypted for a hybrid key. This key is in lock.age, which
+// is itself encrypted with a passphrase or for age identities. A nil *Lock belongs to a directory
+// without lock.age, and writes unencrypted key files.
 //
-// A Lock also reads unencrypted key files, so that a directory can be used after an interrupted
-// Protect or Unprotect.
+// A Lock also reads unencrypted key files, so that a directory remains usable if Protect or
+// Unprotect was interrupted.
 type Lock struct{ key *age.HybridIdentity }
 
 // maxProtected is the maximum size in bytes of a protected key file.
 const maxProtected = maxFile + 4<<10
 
-// ageFile is the first line of every file in the format of age.
+// ageFile is the first line of any file in the age format.
 var ageFile = []byte("age-encryption.org/v1\n")
 
 // ErrLocked is wrapped by the error if the operator's passphrase or identities do not open the
-// lock. No file has changed.
+// lock. All files remain unchanged.
 var ErrLocked = errors.New("the keys stay locked")
 
-// Open opens the lock of a state directory. If the key files are not protected, it returns nil, or
-// an error if u.File is set, because the operator then expects protected files.
+// Open opens the lock of a state directory. If the key files are not protected, it returns nil. But
+// if u.File is set, the operator expects protected files, and Open returns an error.
 func Open(dir string, u Unlock) (*Lock, error) {
 	path := filepath.Join(dir, LockFile)
 	there, err := private.Exists(path)
@@ -69,14 +69,14 @@ func openLock(path string, sealed []byte, m material) (*Lock, error) {
 	}
 	defer clear(text)
 	key, err := age.ParseHybridIdentity(string(bytes.TrimSpace(text)))
-	if err != nil { // the error is not returned, because its text can quote the key
+	if err != nil { // do not return the error, because its text may quote the key
 		return nil, fmt.Errorf("%s: %w: it has no key for key files; restore it from a backup", path, ErrDamaged)
 	}
 	return &Lock{key}, nil
 }
 
-// Create writes a key of the given kind, of at most 4 KiB, to a new file. It never overwrites a
-// file. The comment can have several lines and must not contain the key.
+// Create writes a key of the given kind to a new file. It never overwrites a file. The key may have
+// at most 4 KiB. The comment may have several lines, and must not reveal the key.
 func (l *Lock) Create(path, kind, comment string, key []byte) error {
 	if len(key) > maxKey {
 		return fmt.Errorf("the key has %d bytes: a key file holds at most %d", len(key), maxKey)
@@ -94,8 +94,7 @@ func (l *Lock) Create(path, kind, comment string, key []byte) error {
 }
 
 // Load reads a key of the given kind. It returns an error if the file is a symbolic link, if other
-// users can read it or enter its directory, or if the last line does not have exactly the form that
-// Create writes.
+// users can read it or enter its directory, or if the last line is not exactly as Create writes it.
 func (l *Lock) Load(path, kind string) (secret.Secret, error) {
 	text, err := l.text(path)
 	if err != nil {
@@ -130,7 +129,8 @@ func (l *Lock) text(path string) ([]byte, error) {
 	return text, nil
 }
 
-// protect returns the content of a key file: the text, encrypted if the lock has a key.
+// protect returns the content of a key file. This is the text, which is encrypted if the lock has a
+// key.
 func (l *Lock) protect(text []byte) ([]byte, error) {
 	if l == nil {
 		return text, nil

@@ -19,11 +19,11 @@ import (
 
 const pluginName = "fedpvitest"
 
-// usualFactor is the work factor of a passphrase outside of tests.
+// usualFactor is the work factor for passphrases outside of tests.
 var usualFactor int
 
-// TestMain runs the tests, or acts as the age plugin that some tests start, if the program has its
-// name.
+// TestMain runs the tests. If the program has the name of an age plugin, which some tests start,
+// TestMain acts as the plugin instead.
 func TestMain(m *testing.M) {
 	usualFactor, workFactor = workFactor, 4
 	if filepath.Base(os.Args[0]) == "age-plugin-"+pluginName {
@@ -57,8 +57,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// directory makes a state directory with three keys that are not encrypted, and returns their
-// paths.
+// directory makes a state directory with three unencrypted keys, and returns their paths.
 func directory(t *testing.T) (dir string, paths []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")
@@ -70,7 +69,7 @@ func directory(t *testing.T) (dir string, paths []string) {
 	return dir, paths
 }
 
-// named returns an Unlock with a file of the given content.
+// named returns an Unlock whose file has the given content.
 func named(t *testing.T, content string) Unlock {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "unlock")
@@ -163,8 +162,8 @@ func TestFilesAreAgeFiles(t *testing.T) {
 	}
 }
 
-// Before and after each change of a file, every key must be readable with the lock, and a second
-// call must complete the work.
+// Whenever the conversion is killed, before or after it changes a file, all keys must be readable
+// with the lock. A second call must then complete the conversion.
 func TestConversionSurvivesAKillAtEachWrite(t *testing.T) {
 	with := named(t, passphrase)
 	killed := errors.New("killed")
@@ -228,7 +227,7 @@ func TestConversionSurvivesAKillAtEachWrite(t *testing.T) {
 }
 
 func TestPassphraseIsReplaced(t *testing.T) {
-	if memory := 128 * 8 << usualFactor; memory != 256<<20 { // scrypt with r = 8 takes 128·r·N bytes (RFC 7914)
+	if memory := 128 * 8 << usualFactor; memory != 256<<20 { // for r = 8, scrypt needs 128·r·N bytes (RFC 7914)
 		t.Errorf("a passphrase takes %d bytes of memory", memory)
 	}
 	dir, paths := directory(t)
@@ -279,7 +278,7 @@ func TestLockedKeysSayWhy(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	refused(all["plugin"], "install it in a folder of PATH")
 
-	// With a damaged or missing lock file, the error must be ErrDamaged.
+	// If the lock file is damaged or missing, the error must be ErrDamaged.
 	lock := filepath.Join(dir, LockFile)
 	check(t, os.WriteFile(lock, []byte("no age file"), 0o600))
 	if _, err := Open(dir, all["identity"]); !errors.Is(err, ErrDamaged) {
@@ -309,9 +308,9 @@ func TestEveryChangedByteOfAProtectedKeyIsDetected(t *testing.T) {
 	}
 }
 
-// A credential file belongs to the user of the unit, with mode 0400 in a directory of mode 0500, or
-// to root, with mode 0440 and an access control list. The group bits then show the mask of this
-// list.
+// A credential file either belongs to the unit's user, with mode 0400 in a directory of mode 0500,
+// or to root, with mode 0440 and an access control list. In the second case, the group bits show
+// the mask of this list.
 func TestCredentialOfSystemd(t *testing.T) {
 	dir, _ := directory(t)
 	credentials := t.TempDir()

@@ -13,19 +13,19 @@ import (
 	"fedpvi/internal/private"
 )
 
-// A File is a key file of a state directory.
+// A File is a key file in a state directory.
 type File struct {
 	Path      string `json:"path"`
 	Protected bool   `json:"protected"`
 }
 
-// A Listing describes the key files of a state directory for its owner.
+// A Listing shows the owner of a state directory its key files.
 type Listing struct {
 	Protected bool   `json:"protected"` // whether new keys are protected
 	Keys      []File `json:"keys"`
 }
 
-// List returns the listing of a state directory.
+// List returns the listing for a state directory.
 func List(dir string) (*Listing, error) {
 	all, err := Files(dir)
 	// the JSON of an empty list must be [] and not null
@@ -51,8 +51,8 @@ func (l *Listing) Write(w io.Writer) error {
 	return err
 }
 
-// Summary describes in one line whether the keys are protected and how the operator opens them. It
-// returns an error if only some of them are.
+// Summary says in one line whether the keys are protected and how the operator opens them. If only
+// some of them are protected, it returns an error.
 func (l *Listing) Summary(unlock Unlock) (string, error) {
 	protected := 0
 	for _, f := range l.Keys {
@@ -73,7 +73,7 @@ func (l *Listing) Summary(unlock Unlock) (string, error) {
 	return "", fmt.Errorf("%d of %d key files are protected", protected, len(l.Keys))
 }
 
-// Files returns all key files of a state directory and of its studies.
+// Files returns all key files of a state directory and its studies.
 func Files(dir string) (all []File, err error) {
 	paths, err := matches(dir, "*"+suffix)
 	for _, path := range paths {
@@ -93,7 +93,7 @@ func matches(dir, pattern string) ([]string, error) {
 	return append(own, ofStudies...), errors.Join(err, e)
 }
 
-// writes holds the operations that change a state directory, so that tests can make them fail.
+// writes has the operations that change a state directory, so that tests can make them fail.
 type writes struct {
 	replace func(path string, content []byte) error
 	remove  func(path string) error
@@ -101,11 +101,12 @@ type writes struct {
 
 var system = writes{private.Replace, private.Remove}
 
-// Protect encrypts all key files of a state directory, for a lock that opens with the passphrase or
-// the identities that unlock selects. If the directory already has a lock, l must be this lock, and
-// Protect replaces its passphrase or identities. No other process may use the directory.
+// Protect encrypts all key files in a state directory. The new lock opens with the passphrase or
+// the identities that unlock provides. If the directory already has a lock, l must be this lock,
+// and Protect replaces its passphrase or identities. No other process may use the directory
+// meanwhile.
 //
-// Every write replaces one file with another that has the same key. If Protect is interrupted, all
+// Each write replaces a file with another that has the same key. If Protect is interrupted, all
 // keys can still be read, and a second call completes the work.
 func Protect(dir string, l *Lock, unlock Unlock) error { return system.protect(dir, l, unlock) }
 
@@ -132,7 +133,7 @@ func (w writes) protect(dir string, l *Lock, unlock Unlock) error {
 	return w.convert(dir, l, l.protect)
 }
 
-// sealed returns the content of a lock file that m opens, which it checks.
+// sealed returns the content of a lock file that m opens. It also checks that m opens it.
 func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	to, err := m.recipients()
 	if err != nil {
@@ -151,8 +152,8 @@ func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	return sealed, err
 }
 
-// Unprotect decrypts all key files of a state directory and removes its lock. No other process may
-// use the directory. If Unprotect is interrupted, a second call completes the work.
+// Unprotect decrypts all key files in a state directory and removes the lock. No other process may
+// use the directory meanwhile. If Unprotect is interrupted, a second call completes the work.
 func Unprotect(dir string, l *Lock) error { return system.unprotect(dir, l) }
 
 func (w writes) unprotect(dir string, l *Lock) error {
@@ -162,8 +163,8 @@ func (w writes) unprotect(dir string, l *Lock) error {
 	return w.remove(filepath.Join(dir, LockFile))
 }
 
-// convert applies form to the key files that it has not been applied to yet. It also removes the
-// temporary files of interrupted writes, which can contain unencrypted keys.
+// convert applies the function form to the key files that are not converted yet. It also removes
+// the temporary files of interrupted writes, because they may have unencrypted keys.
 func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, error)) error {
 	left, err := matches(dir, private.Unfinished)
 	if err != nil {
@@ -198,8 +199,8 @@ func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, err
 	return nil
 }
 
-// Locked reports whether the key files of a state directory are protected.
+// Locked reports whether the key files in a state directory are protected.
 func Locked(dir string) bool {
 	there, err := private.Exists(filepath.Join(dir, LockFile))
-	return there || err != nil // if Exists fails, Open reports the error
+	return there || err != nil // if Exists fails, Open will report the error
 }

@@ -13,18 +13,18 @@ import (
 	"fedpvi/internal/private"
 )
 
-// An Unlock determines how a lock is opened.
+// An Unlock tells how to open a lock.
 type Unlock struct {
-	// File is the path of a file with a passphrase on one line, or with age identities, one per
-	// line, also of age plugins. If it is empty, UI prompts for a passphrase.
+	// File is the path of a file with a passphrase on one line, or with age identities, one on each
+	// line. The identities may be those of age plugins. If File is empty, UI asks for a passphrase.
 	File string
-	// UI prompts a person for the passphrase and for the input of age plugins. If it is nil, no
-	// input is possible.
+	// UI asks a person for the passphrase, and for anything that age plugins need. If it is nil,
+	// nobody can be asked.
 	UI *plugin.ClientUI
 }
 
-// Terminal returns a UI that prompts at the terminal, for each passphrase only once, and writes
-// messages of plugins to w.
+// Terminal returns a UI that asks at the terminal, only once for each passphrase, and writes
+// messages from plugins to w.
 func Terminal(w io.Writer) *plugin.ClientUI {
 	ui := plugin.NewTerminalUI(func(format string, v ...any) { fmt.Fprintf(w, format+"\n", v...) }, func(string, ...any) {})
 	ask, known := ui.RequestValue, map[string]string{}
@@ -49,18 +49,19 @@ const (
 	nativeIdentity = "AGE-SECRET-KEY-"
 )
 
-// workFactor is the base-2 logarithm of the work of scrypt for new passphrases. With 18, the
-// default of age, scrypt takes about a second and 256 MiB of memory. Tests use less.
+// workFactor is the base-2 logarithm of scrypt's work factor for new passphrases. With 18, which is
+// age's default, scrypt takes about a second and 256 MiB of memory. Tests use less.
 var workFactor = 18
 
-// A material opens a lock: a passphrase or a list of age identities.
+// A material opens a lock. It is a passphrase or a list of age identities.
 type material struct {
 	identities []age.Identity
-	passphrase string // empty if there are age identities
-	named      string // name of the file or the passphrase, for messages
+	passphrase string // empty if there are age identities instead
+	named      string // the name of the file, or a phrase for the passphrase; for messages
 }
 
-// material returns the passphrase or the identities in the file, or prompts for a passphrase.
+// material returns the passphrase or the identities in the file. If there is no file, it asks for a
+// passphrase.
 func (u Unlock) material(prompt string) (material, error) {
 	if u.File == "" {
 		passphrase, err := u.ask(prompt)
@@ -89,7 +90,7 @@ func (u Unlock) ask(prompt string) (string, error) {
 	return passphrase, nil
 }
 
-// parse parses the content of the file. Its errors do not quote the content.
+// parse parses the content of the file. The errors do not quote it.
 func (u Unlock) parse(content []byte) (m material, err error) {
 	ui := u.UI
 	if ui == nil {
@@ -130,13 +131,13 @@ func (u Unlock) parse(content []byte) (m material, err error) {
 
 func withPassphrase(passphrase, named string) (material, error) {
 	i, err := age.NewScryptIdentity(passphrase)
-	if err != nil { // NewScryptIdentity refuses only an empty passphrase
+	if err != nil { // only an empty passphrase is refused by NewScryptIdentity
 		return material{}, fmt.Errorf("%w: %s is empty", ErrLocked, named)
 	}
 	return material{identities: []age.Identity{i}, passphrase: passphrase, named: named}, nil
 }
 
-// recipients returns the age recipients for which a lock file must be encrypted so that m opens it.
+// recipients returns the age recipients for which to encrypt a lock file that m can open.
 func (m material) recipients() (all []age.Recipient, err error) {
 	if m.identities == nil {
 		return nil, errors.New("there is no identity")
@@ -165,7 +166,7 @@ func (m material) recipients() (all []age.Recipient, err error) {
 	return all, nil
 }
 
-// explain returns the reason why m did not open the lock file at path, and the remedy. err is from
+// explain explains why m did not open the lock file at path, and what to do about it. err is from
 // age.
 func (m material) explain(path string, err error) error {
 	var missing *plugin.NotFoundError
@@ -189,7 +190,7 @@ func hasPlugin(all []age.Identity) bool {
 	return slices.ContainsFunc(all, func(i age.Identity) bool { _, ok := i.(*plugin.Identity); return ok })
 }
 
-// chosen returns the material for a new lock. A person must type a passphrase twice.
+// chosen returns the material for a new lock. A person must type a new passphrase twice.
 func (u Unlock) chosen(dir string) (material, error) {
 	m, err := u.material(fmt.Sprintf("New passphrase for the keys in %s:", dir))
 	if err != nil || u.File != "" {

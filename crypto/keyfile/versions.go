@@ -12,8 +12,8 @@ import (
 
 const suffix = ".key"
 
-// Versions returns the paths of all versions of the key file at path, oldest first, such as
-// tls.key, tls-2.key and tls-3.key. A version is missing if its key was destroyed.
+// Versions returns the paths of all versions of the key file at path, oldest first, for example
+// tls.key, tls-2.key and tls-3.key. If a version was destroyed, it is not in the list.
 func Versions(path string) (all []string, err error) {
 	numbers, err := versions(path)
 	for _, n := range numbers {
@@ -22,8 +22,8 @@ func Versions(path string) (all []string, err error) {
 	return all, err
 }
 
-// Next returns the path for a new version of a key file, with a larger number than all existing
-// ones.
+// Next returns the path for a new version of a key file. Its number is larger than that of any
+// existing version.
 func Next(path string) (string, error) {
 	numbers, err := versions(path)
 	if len(numbers) == 0 {

@@ -10,27 +10,27 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// These are the errors for an invalid change of the roster.
+// These are the errors for an invalid change to the roster.
 var (
-	// ErrConsent is returned for a renewal that is not signed by the holder of the previous keys.
+	// ErrConsent is returned for a renewal that the holder of the previous keys has not signed.
 	ErrConsent = errors.New("the new keys of a party are not signed with its previous identity")
-	// ErrParty is returned for a renewal that does not keep the name and the role of the party.
+	// ErrParty is returned for a renewal that would change the party's name or role.
 	ErrParty = errors.New("new keys cannot change the name or the role of a party")
-	// ErrChange is returned for a change that cannot be applied to a roster.
+	// ErrChange is returned for a change that does not fit the roster.
 	ErrChange = errors.New("the change does not fit the roster: it is empty, names a party twice, out of order or of another study, or renews or revokes a party whose keys were revoked")
 )
 
 // A Renewal replaces keys of a party: its identity, its TLS key, its key for encrypted messages, or
-// several of them. The previous identity signs the new entry together with the hash of the previous
-// one, so a renewal is valid for one entry only. The renewals of a party form a chain from its
+// several of them. The previous identity signs the new entry and the hash of the previous entry, so
+// that a renewal is valid only for one entry. A party's renewals form a chain that starts at its
 // entry in the first roster.
 type Renewal struct {
-	Entry   Entry                        // new entry, which the identity in this entry has signed
-	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
+	Entry   Entry                        // new entry, signed with the identity in it
+	Consent [identity.SignatureSize]byte // signature with the identity in the previous entry
 }
 
-// Renew returns the renewal of a party's present entry, before, to next. The signer must be the
-// identity in before.
+// Renew returns a renewal that replaces a party's present entry, before, by next. The signer must
+// be the identity in before.
 func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
 	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
 }
@@ -40,7 +40,7 @@ func renewed(study Hash, before, next Entry) []byte {
 	return append(append(append([]byte(nil), study[:]...), hash[:]...), next.Bytes()...)
 }
 
-// Check returns an error unless r is a valid renewal of before.
+// Check returns an error unless r is a valid renewal for before.
 func (r Renewal) Check(study Hash, before Entry) error {
 	if r.Entry.Name != before.Name || r.Entry.Role != before.Role {
 		return ErrParty
@@ -54,8 +54,8 @@ func (r Renewal) Check(study Hash, before Entry) error {
 // Bytes returns the encoding of the renewal.
 func (r Renewal) Bytes() []byte { return append(r.Entry.Bytes(), r.Consent[:]...) }
 
-// ParseRenewal decodes a renewal that Bytes encoded, and checks the signature in the new entry. The
-// caller must check that of the previous identity with [Renewal.Check].
+// ParseRenewal decodes the output of Bytes, and checks the signature in the new entry. The caller
+// must call [Renewal.Check] to check the previous identity's signature.
 func ParseRenewal(b []byte, study Hash) (Renewal, error) {
 	r := wire.NewReader(b)
 	out := readRenewal(r)
@@ -71,8 +71,8 @@ func readRenewal(r *wire.Reader) (out Renewal) {
 	return out
 }
 
-// Latest applies a party's renewals, in order and each encoded by [Renewal.Bytes], to its first
-// entry, and returns its present one. It fails if a renewal is not valid.
+// Latest applies renewals to a party's first entry and returns its present entry. The renewals are
+// in order, in the encoding of [Renewal.Bytes]. If one is not valid, Latest returns an error.
 func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 	for _, b := range renewals {
 		r, err := ParseRenewal(b, study)
@@ -87,21 +87,21 @@ func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 	return first, nil
 }
 
-// A Revocation states that the keys of a client are no longer valid. The client stays in the
-// roster, so that the number of clients does not change, and counts as missing in all later plans.
+// A Revocation declares that a client's keys are no longer valid. The client stays in the roster,
+// so that the number of clients remains the same, but counts as missing in all later plans.
 type Revocation struct {
 	Name   identity.Name
-	Reason string // one line, which all clients can read
+	Reason string // one line, which all clients will see
 }
 
-// A Change turns a version of the roster into the next: it replaces keys of parties and revokes
+// A Change turns one version of the roster into the next. It replaces keys of parties and revokes
 // keys of clients. It cannot add a party.
 type Change struct {
 	Renewed []Renewal    // sorted by name
 	Revoked []Revocation // sorted by name
 }
 
-// MaxReason is the maximum length in bytes of the reason for a revocation.
+// MaxReason is the maximum length of the reason for a revocation, in bytes.
 const MaxReason = 400
 
 const changeMagic = "FPRC"
@@ -119,7 +119,7 @@ func (c Change) Bytes() []byte {
 	return b
 }
 
-// ParseChange decodes a change that Bytes encoded. [Roster.Apply] checks it.
+// ParseChange decodes the output of Bytes. It does not check the change, but [Roster.Apply] does.
 func ParseChange(b []byte) (Change, error) {
 	r := wire.NewReader(b)
 	var c Change
@@ -139,8 +139,8 @@ func ParseChange(b []byte) (Change, error) {
 	return c, nil
 }
 
-// Apply returns the next version of the roster, after the change. Every renewal must be valid for
-// the party's entry in r.
+// Apply returns the next version of the roster, in which the change is made. Each renewal must be
+// valid for the party's entry in r.
 func (r *Roster) Apply(c Change) (*Roster, error) {
 	next := Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash(), Entries: slices.Clone(r.Entries), Revoked: slices.Clone(r.Revoked)}
 	named := map[identity.Name]bool{}

@@ -13,15 +13,14 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// renewal returns a renewal of the entry of p with new TLS and encryption keys and the same
-// identity.
+// renewal returns a renewal of p's entry with new TLS and encryption keys but the same identity.
 func renewal(t testing.TB, p party) Renewal {
 	t.Helper()
 	return Renew(p.Identity, study, p.entry, entryOf(t, p.Identity, string(p.entry.Name), p.entry.Role))
 }
 
-// rotated gives a party a new identity and new keys. It returns the new party, and the renewal that
-// the identity of p has signed.
+// rotated gives a party a new identity and new keys. It returns the party with its new keys, and
+// the renewal, which is signed by p's identity.
 func rotated(t testing.TB, p party) (party, Renewal) {
 	t.Helper()
 	after := newParty(t, string(p.entry.Name), p.entry.Role)
@@ -69,8 +68,8 @@ func TestChangeOfARoster(t *testing.T) {
 	}
 }
 
-// Changes with another party's keys, with replaced keys, for another study, and for a revoked
-// party.
+// The test tries changes with another party's keys, with keys that were replaced, for another
+// study, and for a party whose keys were revoked.
 //
 //abuse:case P10 a stolen identity that was replaced makes no further keys, and no party joins a roster
 func TestInvalidChangesAreRefused(t *testing.T) {
@@ -177,7 +176,7 @@ func FuzzParseChange(f *testing.F) {
 	})
 }
 
-// The bytes are assembled by hand from the documentation, and the signature is checked with
+// The bytes are put together by hand, following the documentation. The signature is checked with
 // crypto/ed25519.
 func TestFormatOfAChange(t *testing.T) {
 	parties := newParties(t)

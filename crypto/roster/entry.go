@@ -1,11 +1,11 @@
-// Package roster implements the list of the parties of a study, with the public keys for their
-// signatures, their connections and the encryption of messages to them.
+// Package roster implements the list of a study's parties. It has each party's public keys: for its
+// signatures, for its connections, and for encrypting messages to it.
 //
-// Every party signs its own entry, to show that it has the key and consents to be in this study
-// under this name and role. The coordinator signs the whole roster. A [Change] of the roster makes
-// a new version, which contains the hash of the previous one. It gives parties new keys, or revokes
-// the keys of clients. A party signs its new entry with its previous identity, so a chain of its
-// own signatures links each of its keys to the first version, and no party can join later.
+// Each party signs its own entry, to show that it has the key and agrees to be in this study with
+// this name and role. The coordinator signs the whole roster. A [Change] gives parties new keys, or
+// revokes the keys of clients. It makes a new version of the roster, which has the hash of the
+// previous one. A party signs its new entry with its previous identity. So each of its keys is
+// linked to the first version by a chain of its own signatures, and no party can join later.
 package roster
 
 import (
@@ -25,25 +25,25 @@ const (
 // A Hash is a SHA-256.
 type Hash = [32]byte
 
-// An Entry describes one party in the roster.
+// An Entry is the entry of one party in the roster.
 type Entry struct {
 	Name      identity.Name
 	Role      identity.Role // client or coordinator
 	Key       identity.PublicKey
 	Pin       identity.Pin
-	Recipient seal.Recipient // public key for the encryption of messages to the party
-	// Signature is the party's own signature of the study's hash and all fields above.
+	Recipient seal.Recipient // public key for encrypting messages to the party
+	// Signature is the party's own signature over the study's hash and all fields above.
 	Signature [identity.SignatureSize]byte
 }
 
-// NewEntry returns an entry for the signer in a study, with the signer's signature.
+// NewEntry returns the signer's entry for a study, with the signer's signature.
 func NewEntry(signer *identity.Identity, study Hash, name identity.Name, role identity.Role, pin identity.Pin, recipient seal.Recipient) (Entry, error) {
 	e := Entry{Name: name, Role: role, Key: signer.Public(), Pin: pin, Recipient: recipient}
 	e.Signature = signer.Sign(entryDomain, e.statement(study))
 	return e, e.Check(study)
 }
 
-// Check returns an error if the entry is not valid for the study.
+// Check returns an error if the entry is not valid in the study.
 func (e Entry) Check(study Hash) error {
 	if _, err := identity.ParseName(string(e.Name)); err != nil {
 		return err
@@ -75,8 +75,8 @@ func (e Entry) appendUnsigned(b []byte) []byte {
 // Bytes returns the encoding of the entry.
 func (e Entry) Bytes() []byte { return append(e.appendUnsigned(nil), e.Signature[:]...) }
 
-// ParseEntry decodes an entry that Bytes encoded. It returns an error if the entry is malformed or
-// not valid for the study.
+// ParseEntry decodes the output of Bytes. It returns an error if the entry is malformed or not
+// valid in the study.
 func ParseEntry(b []byte, study Hash) (Entry, error) {
 	r := wire.NewReader(b)
 	e := readEntry(r)
@@ -89,7 +89,7 @@ func ParseEntry(b []byte, study Hash) (Entry, error) {
 	return e, nil
 }
 
-// readEntry decodes an entry. A malformed entry makes all later reads fail.
+// readEntry decodes an entry. If the entry is malformed, all later reads fail.
 func readEntry(r *wire.Reader) Entry {
 	var e Entry
 	e.Name = identity.Name(r.Bytes(identity.MaxName))

@@ -12,37 +12,37 @@ import (
 	"fedpvi/crypto/seal"
 )
 
-// MaxParties is the maximum number of parties of a study, including the coordinator.
+// MaxParties is the maximum number of parties in a study, with the coordinator.
 const MaxParties = 1024
 
 const (
 	magic = "FPR1"
-	// magicRevoked begins the encoding of a roster with revoked clients, whose names follow the
-	// entries.
+	// magicRevoked is the beginning of an encoded roster with revoked clients. Their names come
+	// after the entries.
 	magicRevoked = "FPR2"
-	// entrySize is the maximum size of an entry in bytes: the length of the name, the name, role,
-	// key, pin, recipient and signature.
+	// entrySize is the maximum size of an entry in bytes: the name and its length, the role, key,
+	// pin, recipient and signature.
 	entrySize = 4 + identity.MaxName + 1 + identity.PublicKeySize + 32 + seal.RecipientSize + identity.SignatureSize
 	// MaxSize is the maximum size of an encoded roster in bytes.
 	MaxSize = len(magic) + 32 + 8 + 32 + 2 + MaxParties*(entrySize+4+identity.MaxName) + 2
 )
 
-// ErrForm is returned for bytes that are not the encoding of a roster or an entry, and does not
-// depend on them.
+// ErrForm is returned for bytes that are not an encoded roster or entry. It does not depend on the
+// bytes.
 var ErrForm = errors.New("not the encoding of a roster: the bytes were changed, cut short, or written by another program")
 
 // A Roster is one version of the list of parties, sorted by name.
 type Roster struct {
 	Study    Hash
 	Version  uint64 // number of the version, from 1
-	Previous Hash   // hash of the previous version; zero for the first version
+	Previous Hash   // hash of the previous version; zero in the first version
 	Entries  []Entry
-	// Revoked contains, in ascending order, the clients whose keys are no longer valid. They stay
-	// in Entries.
+	// Revoked lists the clients whose keys are no longer valid, in ascending order. They stay in
+	// Entries.
 	Revoked []identity.Name
 }
 
-// New returns the first version of the roster of a study, from entries in any order.
+// New returns the first version of a study's roster. The entries may be in any order.
 func New(study Hash, entries []Entry) (*Roster, error) {
 	r := Roster{Study: study, Version: 1}
 	r.Entries = slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
@@ -82,8 +82,8 @@ func (r *Roster) check() error {
 	return r.distinct()
 }
 
-// distinct returns an error if two entries have similar names or share a key: a party with two
-// entries would count twice.
+// distinct returns an error if two entries have similar names or share a key. If one party had two
+// entries, it would count twice.
 func (r *Roster) distinct() error {
 	names, keys, pins, recipients := map[string]bool{}, map[identity.PublicKey]bool{}, map[identity.Pin]bool{}, map[string]bool{}
 	for i, e := range r.Entries {
@@ -122,8 +122,8 @@ func (r *Roster) Bytes() []byte {
 // Hash returns the SHA-256 of Bytes, which identifies this version of the roster.
 func (r *Roster) Hash() Hash { return sha256.Sum256(r.Bytes()) }
 
-// Parse decodes and checks a roster of a study. The coordinator's signature is on the message that
-// contains the roster.
+// Parse decodes and checks a study's roster. The coordinator signs the message that has the roster,
+// not the roster itself.
 func Parse(b []byte, study Hash) (*Roster, error) {
 	if len(b) > MaxSize {
 		return nil, ErrForm
@@ -137,7 +137,7 @@ func Parse(b []byte, study Hash) (*Roster, error) {
 	rd.Fixed(r.Study[:])
 	r.Version = rd.Uint64()
 	rd.Fixed(r.Previous[:])
-	// Allocate nothing in advance: the stated number of entries may be false.
+	// Do not allocate in advance, because the number of entries may be false.
 	for n := rd.Uint16(); n > 0 && !rd.Failed(); n-- {
 		r.Entries = append(r.Entries, readEntry(rd))
 	}
@@ -179,7 +179,7 @@ func (r *Roster) place(name identity.Name) (int, bool) {
 	return slices.BinarySearchFunc(r.Entries, name, func(e Entry, n identity.Name) int { return cmp.Compare(e.Name, n) })
 }
 
-// Valid reports whether the roster has a client of this name whose keys were not revoked.
+// Valid reports whether the roster has a client with this name whose keys are still valid.
 func (r *Roster) Valid(name identity.Name) bool {
 	e, ok := r.Named(name)
 	return ok && e.Role == identity.Client && !slices.Contains(r.Revoked, name)

@@ -195,7 +195,7 @@ func TestInvalidRostersAreRefused(t *testing.T) {
 		if _, err := New(study, all); err == nil {
 			t.Errorf("%s: a roster was made", name)
 		}
-		// Parse must refuse the rosters that New refuses.
+		// Parse must refuse the same rosters as New.
 		r := Roster{Study: study, Version: 1, Entries: all}
 		if _, err := Parse(r.Bytes(), study); err == nil {
 			t.Errorf("%s: a roster was read", name)
@@ -203,7 +203,7 @@ func TestInvalidRostersAreRefused(t *testing.T) {
 	}
 }
 
-// New checks the number of entries before it verifies their signatures.
+// New must check how many entries there are before it verifies their signatures.
 func TestPartiesAreCountedFirst(t *testing.T) {
 	_, err := New(study, make([]Entry, MaxParties+1))
 	if err == nil || !strings.Contains(err.Error(), "1025 parties, more than the limit of 1024") {
@@ -242,7 +242,8 @@ func unsorted(r Roster) []byte {
 	return r.Bytes()
 }
 
-// The party has signed its whole entry. Only the coordinator signs the rest of a roster.
+// The party has signed every byte of its entry. The rest of a roster is signed only by the
+// coordinator.
 func TestEveryChangedByteOfAnEntryIsDetected(t *testing.T) {
 	good := newParty(t, "north", identity.Client).entry.Bytes()
 	for at := range good {

@@ -8,21 +8,21 @@ import (
 	"filippo.io/age"
 )
 
-// A Payload reads the encrypted content of a seal, which can be in a file, without holding it all
-// in memory. Every read decrypts the content again, in chunks of 64 KiB. The methods must not be
+// A Payload reads the encrypted content of a seal. The seal may be in a file, and is never
+// completely in memory. Each read decrypts it again, in chunks of 64 KiB. The methods must not be
 // called concurrently.
 type Payload struct {
 	from   *source
 	plain  io.ReaderAt
-	bound  []byte // context of the seal
+	bound  []byte // context for which the seal was made
 	size   int
 	length int
-	buffer []byte // buffer for one decrypted chunk
+	buffer []byte // room for one decrypted chunk
 }
 
-// OpenAt is like Open for the first length bytes of r, which must not change while the Payload is
-// in use. It authenticates the whole seal before it returns. It returns the errors of Open and of
-// r.
+// OpenAt is like Open, but the seal is the first length bytes of r. They must not change while the
+// Payload is in use. OpenAt authenticates the whole seal before it returns. Its errors are those of
+// Open and those of r.
 func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(r, length, context, size)
 	if err != nil {
@@ -38,9 +38,9 @@ func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Pa
 	return p, nil
 }
 
-// decrypt returns a reader that decrypts and authenticates each chunk when it is read. It first
-// checks the length of the seal and the form of its header, so that a hostile header cannot make
-// age allocate or compute more than an honest one.
+// decrypt returns a reader that decrypts and authenticates each chunk as it is read. First, decrypt
+// checks the length of the seal and the form of the header, so that a hostile header cannot make
+// age allocate or compute more than an honest one does.
 func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) (io.ReaderAt, *source, error) {
 	if k.identity == nil {
 		return nil, nil, errors.New("opening with a key that was wiped")
@@ -69,7 +69,8 @@ func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) 
 	return plain, src, nil
 }
 
-// A source is a reader that remembers its read error, to distinguish it from forged bytes.
+// A source is a reader that remembers its read error, so that it can be told apart from forged
+// bytes.
 type source struct {
 	from io.ReaderAt
 	err  error
@@ -84,7 +85,8 @@ func (s *source) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// reason returns the error to report after an error from age: the read error, or ErrOpen.
+// reason returns the error to report if age returns an error. This is the read error or, if there
+// is none, ErrOpen.
 func (s *source) reason(err error) error {
 	if s.err != nil {
 		return fmt.Errorf("reading sealed bytes: %w", s.err)
@@ -98,15 +100,15 @@ func (s *source) reason(err error) error {
 // Len returns the length of the payload in bytes.
 func (p *Payload) Len() int { return p.length }
 
-// Each calls f with the authenticated parts of the payload in order, and stops at the first error
-// of f. A part is valid until f returns. If the encrypted bytes have changed since OpenAt, Each
-// returns [ErrOpen] or a read error.
+// Each calls f with the authenticated parts of the payload, in order. It stops at the first error
+// from f. A part is valid only until f returns. If the encrypted bytes have changed since OpenAt,
+// Each returns [ErrOpen] or a read error.
 func (p *Payload) Each(f func(part []byte) error) error {
 	_, err := p.each(f)
 	return err
 }
 
-// each decrypts all chunks. f can be nil.
+// each decrypts all chunks. f may be nil.
 func (p *Payload) each(f func(part []byte) error) (*unpacker, error) {
 	total := plainSize(len(p.bound), p.size)
 	u := &unpacker{context: p.bound, size: p.size, rest: total}

@@ -47,7 +47,7 @@ func random(t *testing.T, n int) []byte {
 	return b
 }
 
-// Seals with changed bytes must give the same error as well.
+// For seals with changed bytes, Open and OpenAt must return the same error.
 func TestOpenAt(t *testing.T) {
 	k := newKey(t)
 	context := []byte("context")
@@ -83,13 +83,13 @@ func TestOpenAt(t *testing.T) {
 	}
 }
 
-// The payloads have more than one chunk and are encrypted correctly.
+// The payloads are longer than one chunk, and their encryption is correct.
 func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	k := newKey(t)
 	const size = 2 * chunkSize
 	for name, tc := range map[string]struct {
-		payload uint32 // length of the payload that the seal states
-		at      int    // index of a padding byte that is not zero; 0 for none
+		payload uint32 // length of the payload according to the seal
+		at      int    // index of a padding byte that is not zero; 0 if all are zero
 		err     error
 	}{
 		"a whole payload":                 {size, 0, nil},
@@ -114,7 +114,7 @@ func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	}
 }
 
-// The next read of a changed seal must not return plaintext of the changed chunk.
+// After a seal has changed, the next read must not return plaintext from the changed chunk.
 func TestChangeAfterCheckIsNoticed(t *testing.T) {
 	k := newKey(t)
 	const size = 3 * chunkSize
@@ -155,8 +155,8 @@ func TestReadErrorIsReturned(t *testing.T) {
 	}
 }
 
-// The limits are on the live heap, and on all allocations: about one payload for each of two
-// passes.
+// There is a limit on the live heap and a limit on all allocations. The second is about one payload
+// for each of two passes.
 func TestLongPayloadIsNotInMemory(t *testing.T) {
 	k := newKey(t)
 	const size = 16 << 20

@@ -2,15 +2,15 @@ package seal
 
 import "bytes"
 
-// The header of an age file for one recipient with a hybrid key has one stanza. Its length and its
-// line breaks are always the same:
+// If an age file has one recipient, with a hybrid key, its header has one stanza, which always has
+// the same length and line breaks:
 //
 //	age-encryption.org/v1
 //	-> mlkem768x25519 <1120 bytes in base64: 1494>
 //	<32 bytes in base64: 43>
 //	--- <32 bytes in base64: 43>
 //
-// A nonce follows, then the payload in chunks, each with its tag (C2SP, "The age file encryption
+// Then come a nonce and the payload in chunks, each with its tag (C2SP, "The age file encryption
 // format").
 const (
 	intro    = "age-encryption.org/v1\n"
@@ -29,8 +29,8 @@ const (
 	tagSize   = 16
 )
 
-// SealedSize returns the size of a seal for a context and a padded payload of the given sizes, all
-// in bytes.
+// SealedSize returns the size of a seal, given the sizes of the context and the padded payload. All
+// sizes are in bytes.
 func SealedSize(context, size int) int {
 	plain := plainSize(context, size)
 	chunks := max(1, (plain+chunkSize-1)/chunkSize)
@@ -38,8 +38,8 @@ func SealedSize(context, size int) int {
 }
 
 // oneHybridStanza reports whether sealed begins with a header for exactly one recipient with a
-// hybrid key, so that age's parser never sees another recipient, another kind of key, or a large
-// header.
+// hybrid key. It keeps headers with more recipients, with other kinds of keys, or of large size
+// away from age's parser.
 func oneHybridStanza(sealed []byte) bool {
 	if len(sealed) < headerSize {
 		return false

@@ -6,7 +6,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzRecipient also checks that Seal accepts every recipient that can be parsed.
+// FuzzRecipient also checks that Seal accepts any recipient that can be parsed.
 func FuzzRecipient(f *testing.F) {
 	k := newKey(f)
 	f.Add(k.Recipient().String())

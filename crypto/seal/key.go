@@ -13,20 +13,20 @@ import (
 
 const (
 	keyKind = "fedpvi-sealing-key"
-	// RecipientSize is the length in bytes of the text of a recipient.
+	// RecipientSize is the length of a recipient's text in bytes.
 	RecipientSize = 1959
 )
 
 // ErrRecipient is returned for a text that is not a recipient.
 var ErrRecipient = errors.New("not a recipient of the hybrid kind: it begins with age1pq1 and has 1959 characters")
 
-// A Recipient is a public key for which [Seal] encrypts.
+// A Recipient is a public key that [Seal] encrypts for.
 type Recipient struct {
-	text      string // stored because computing the text takes as long as making a seal
+	text      string // kept, because computing it takes as long as making a seal
 	recipient *age.HybridRecipient
 }
 
-// ParseRecipient parses the text that String returns.
+// ParseRecipient parses the output of String.
 func ParseRecipient(text string) (Recipient, error) {
 	if len(text) != RecipientSize {
 		return Recipient{}, ErrRecipient
@@ -38,14 +38,14 @@ func ParseRecipient(text string) (Recipient, error) {
 	return Recipient{text, r}, nil
 }
 
-// String returns the recipient in the text form of package age.
+// String returns the recipient in the text form of age.
 func (r Recipient) String() string { return r.text }
 
 // A Key decrypts messages for its recipient. Formatting verbs, loggers and encoders do not show the
 // key.
 type Key struct{ identity *age.HybridIdentity }
 
-// Generate makes a new key from the random source of the operating system.
+// Generate makes a new key from the operating system's random source.
 func Generate() (*Key, error) {
 	identity, err := age.GenerateHybridIdentity()
 	if err != nil {
@@ -80,20 +80,20 @@ func Load(l *keyfile.Lock, path string) (*Key, error) {
 	}
 	defer text.Wipe()
 	identity, err := age.ParseHybridIdentity(string(text.Reveal()))
-	if err != nil { // the error is not returned, because its text can quote the key
+	if err != nil { // do not return the error, because its text may quote the key
 		return nil, fmt.Errorf("sealing key: key file %s: %w: it holds no key of the hybrid kind; restore it from a backup", path, keyfile.ErrDamaged)
 	}
 	return &Key{identity}, nil
 }
 
-// Recipient returns the recipient of the key. It panics after Wipe.
+// Recipient returns the key's recipient. It panics after Wipe.
 func (k *Key) Recipient() Recipient {
 	r := k.identity.Recipient()
 	return Recipient{r.String(), r}
 }
 
-// Wipe drops the reference to the key. It cannot overwrite the bytes, which only the age package
-// can access.
+// Wipe drops the reference to the key. It cannot overwrite the bytes, because only the age package
+// has access to them.
 func (k *Key) Wipe() { k.identity = nil }
 
 // Format prints the result of String for every verb.

@@ -1,13 +1,13 @@
 // Package seal encrypts bytes for one key. The result is called a seal. The program uses seals for
-// answers of clients to the coordinator, and for state on disk. The package uses age
-// (age-encryption.org/v1) with its native hybrid key exchange of ML-KEM-768 and X25519, which
-// resists attacks with a quantum computer.
+// clients' answers to the coordinator, and for state on disk. The encryption is age
+// (age-encryption.org/v1) with age's own hybrid key exchange of ML-KEM-768 and X25519, which
+// resists quantum computers.
 //
-// A seal can be opened only with the context for which it was made, such as the header of its
+// A seal can be opened only with the context that it was made for, such as the header of its
 // message. The payload is padded to a public size, so that the length of the seal reveals nothing.
-// A seal does not authenticate its sender: anybody who knows the recipient can make one, so
-// messages that must be authentic are also signed. There is no forward secrecy: anybody who gets
-// the key can open all earlier seals, so each key is used for one study and then destroyed.
+// A seal does not authenticate its sender: anyone who knows the recipient can make one, so messages
+// that must be authentic are also signed. There is no forward secrecy: anyone who gets the key can
+// open all earlier seals, so each key is used for only one study and then destroyed.
 package seal
 
 import (
@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// MaxSize is the maximum padded size of a payload in bytes.
+	// MaxSize is the maximum size of a padded payload in bytes.
 	MaxSize = 1 << 30
 	// MaxContext is the maximum length of a context in bytes.
 	MaxContext = 4 << 10
 )
 
-// The errors of Open. Their texts do not depend on the contents of the seal.
+// These are the errors of Open. Their texts do not depend on the seal's contents.
 var (
 	ErrForm = errors.New("not sealed in the form expected here: it was changed, cut, made for a key of another kind, or not sealed at all")
 	ErrOpen = errors.New("sealed for another key, or changed")
-	// ErrContext is returned if the seal was made for another context.
+	// ErrContext is returned if the seal was made for a different context.
 	ErrContext = errors.New("sealed for another message or file than the one it came in")
 )
 
 // Seal encrypts a payload of at most size bytes for a recipient. The result always has
-// SealedSize(len(context), size) bytes. The context need not be secret. Open must be called with
-// the same context.
+// SealedSize(len(context), size) bytes. The context need not be secret, but Open must be called
+// with the same one.
 //
-// Each call returns different bytes, so a caller that must be able to send a message again must
-// store them.
+// Each call returns different bytes. A caller that may have to send a message again must store
+// them.
 func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	if to.recipient == nil {
 		return nil, errors.New("the recipient is missing: parse or make one first")
@@ -53,7 +53,7 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	}
 	plain := wire.AppendBytes(make([]byte, 0, plainSize(len(context), size)), context)
 	plain = wire.AppendBytes(plain, payload)
-	plain = plain[:cap(plain)] // the padding consists of zeros
+	plain = plain[:cap(plain)] // the padding is zeros
 	defer clear(plain)
 
 	var sealed bytes.Buffer
@@ -71,9 +71,9 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	return sealed.Bytes(), nil
 }
 
-// Open decrypts a seal that was made for this key, context and size, and returns its payload. It
-// checks the length of sealed before it decrypts anything, and returns the payload only after it
-// has authenticated all bytes.
+// Open decrypts a seal that was made for this key, context and size, and returns the payload. It
+// checks the length of sealed before it decrypts anything. It returns the payload only if all bytes
+// are authentic.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
 	from, src, err := k.decrypt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {
@@ -97,5 +97,6 @@ func checkSizes(context, size int) error {
 	return nil
 }
 
-// plainSize returns the size of two lengths, the context and the padded payload, in bytes.
+// plainSize returns the total size in bytes of the context and the padded payload, each with its
+// length.
 func plainSize(context, size int) int { return 4 + context + 4 + size }

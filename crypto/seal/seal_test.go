@@ -39,7 +39,7 @@ func sealed(t testing.TB, k *Key, context, payload string, size int) []byte {
 	return s
 }
 
-// Some payloads are near the size of age's chunks, where the age format has special cases.
+// Some payloads are about as long as an age chunk, because the age format has special cases there.
 func TestSealAndOpen(t *testing.T) {
 	k := newKey(t)
 	for _, size := range []int{0, 1, 100, chunkSize - plainSize(7, 0) - 1, chunkSize - plainSize(7, 0), chunkSize - plainSize(7, 0) + 1, 2*chunkSize - plainSize(7, 0), 200_000} {
@@ -59,7 +59,7 @@ func TestSealAndOpen(t *testing.T) {
 	}
 }
 
-// The test decrypts with age itself.
+// The test decrypts the seal with age itself.
 func TestFormat(t *testing.T) {
 	if headerSize != 1627 {
 		t.Errorf("a header has %d bytes", headerSize)
@@ -88,7 +88,7 @@ func TestKnownSeal(t *testing.T) {
 	}
 }
 
-// encrypted encrypts plain with age itself, for tests with files that Seal would not make.
+// encrypted encrypts plain with age itself, for tests with files that Seal would never make.
 func encrypted(t *testing.T, plain []byte, to ...age.Recipient) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -148,7 +148,8 @@ func TestForgedSealIsRefused(t *testing.T) {
 	}
 }
 
-// twoStanzas makes a header with two stanzas of the same length and line breaks.
+// twoStanzas makes a header that has two stanzas but the same length and line breaks as the good
+// one.
 func twoStanzas(good []byte) []byte {
 	s := bytes.Clone(good)
 	copy(s[100:], "\n-> mlkem768x25519 ")
@@ -316,8 +317,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// inChunks checks that an unpacker gives the same result for b in two chunks, the first as short as
-// possible.
+// inChunks checks that an unpacker gets the same result from b in two chunks, of which the first is
+// as short as possible.
 func inChunks(t *testing.T, b, want []byte, wantErr error) {
 	t.Helper()
 	cut := len(b)

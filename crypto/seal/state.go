@@ -8,15 +8,15 @@ import (
 // page is the smallest padded size in bytes.
 const page = 4 << 10
 
-// SealState encrypts a state for the key's own recipient. purpose names the content, for example
-// the study and the state, and OpenState must be called with the same purpose. An older state in
-// place of the newest is not detected.
+// SealState encrypts a state for the key's own recipient. purpose says what it is, for example the
+// study and the kind of state. OpenState must be called with the same purpose. It does not notice
+// if an older state is put in place of the newest.
 func (k *Key) SealState(purpose string, state []byte) ([]byte, error) {
 	return Seal(k.Recipient(), []byte(purpose), state, roundUp(len(state)))
 }
 
-// OpenState returns the state that SealState encrypted for the same purpose, or an error if any
-// byte was changed.
+// OpenState decrypts a state that SealState encrypted for the same purpose. If any byte was
+// changed, it returns an error.
 func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	size, err := sizeOf(len(sealed), len(purpose))
 	if err != nil {
@@ -25,9 +25,9 @@ func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	return k.Open(sealed, []byte(purpose), size)
 }
 
-// roundUp returns the padded size for n bytes of state. From 32 KiB on, it is a multiple of a power
-// of two that is above n/16 and at most n/8, so it reveals n only roughly and exceeds it by at most
-// an eighth.
+// roundUp returns the padded size for n bytes of state. From 32 KiB on, this is a multiple of a
+// power of two that is larger than n/16 and at most n/8. It reveals n only roughly, and exceeds n
+// by at most an eighth.
 func roundUp(n int) int {
 	step := max(page, 1<<max(0, bits.Len(uint(n))-4))
 	return (n + step - 1) / step * step

@@ -7,27 +7,28 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// unpack checks a plaintext (context and payload, each with its length, then zeros) and returns the
-// payload.
+// unpack checks a plaintext and returns the payload. A plaintext is the context and the payload,
+// each after its length, followed by zeros.
 func unpack(plain, context []byte, size int) ([]byte, error) {
 	u := unpacker{context: context, size: size, rest: len(plain)}
 	payload := u.take(plain)
 	return payload, u.fault
 }
 
-// An unpacker parses a plaintext chunk by chunk. The first chunk must contain the context and the
-// length of the payload.
+// An unpacker parses a plaintext chunk by chunk. The whole context and the length of the payload
+// must be in the first chunk.
 type unpacker struct {
 	context []byte
-	size    int // maximum length of the payload in bytes
-	rest    int // number of bytes of the plaintext that remain to be parsed
+	size    int // maximum length of a payload in bytes
+	rest    int // how many bytes of the plaintext are still to be parsed
 	begun   bool
 	length  int // length of the payload
-	left    int // number of bytes of the payload that remain to be parsed
+	left    int // how many bytes of the payload are still to be parsed
 	fault   error
 }
 
-// take parses the next chunk and returns the part of the payload in it, or nil after an error.
+// take parses the next chunk and returns the part of the payload that is in it. After an error, it
+// returns nil.
 func (u *unpacker) take(chunk []byte) []byte {
 	r := wire.NewReader(chunk)
 	u.rest -= len(chunk)

@@ -1,5 +1,5 @@
-// Package secret holds bytes that a program can read only with the method Reveal, and cannot print,
-// log or encode by accident.
+// Package secret keeps bytes that only the method Reveal returns, so that a program cannot print,
+// log or encode them by accident.
 package secret
 
 import (
@@ -11,32 +11,32 @@ import (
 	"log/slog"
 )
 
-// Hidden is the text that is printed instead of a secret.
+// Hidden is printed instead of a secret.
 const Hidden = "[secret]"
 
-// ErrHidden is the error that every encoder receives for a secret.
+// ErrHidden is the error that an encoder gets for a secret.
 var ErrHidden = errors.New("a secret cannot be encoded: call Reveal to get its bytes")
 
-// A Secret contains bytes that formatting verbs, loggers and encoders do not show. The zero Secret
-// is empty. Copies share the bytes: if one is wiped, all are.
+// A Secret has bytes that formatting verbs, loggers and encoders do not show. The zero Secret is
+// empty. Copies share the same bytes, so if one is wiped, all are.
 type Secret struct {
 	// bytes is a closure, because fmt cannot print the variables of a closure. A pointer would not
-	// do: fmt does not call Format on an unexported field, and for some verbs it prints the value
-	// behind a pointer.
+	// be safe: fmt does not call Format on an unexported field, and some verbs print the value that
+	// a pointer points to.
 	bytes func() []byte
 }
 
-// New returns a secret that contains b. The caller must not use b afterwards.
+// New returns a secret with the bytes b. The caller must not use b afterwards.
 func New(b []byte) Secret { return Secret{func() []byte { return b }} }
 
-// Random returns a secret of n bytes from the operating system's random source.
+// Random returns a secret of n random bytes from the operating system.
 func Random(n int) Secret {
 	b := make([]byte, n)
-	rand.Read(b) // Read never returns an error, because crypto/rand aborts the program instead
+	rand.Read(b) // Read never returns an error: if it fails, crypto/rand aborts the program
 	return New(b)
 }
 
-// Reveal returns the bytes without copying them. After Wipe the bytes are zero.
+// Reveal returns the bytes without copying them. After Wipe, they are zero.
 func (s Secret) Reveal() []byte {
 	if s.bytes == nil {
 		return nil
@@ -44,11 +44,12 @@ func (s Secret) Reveal() []byte {
 	return s.bytes()
 }
 
-// Equal reports whether the secret is equal to b, in a time that depends only on the two lengths.
+// Equal reports whether the secret is equal to b. The time that it takes depends only on the two
+// lengths.
 func (s Secret) Equal(b []byte) bool { return subtle.ConstantTimeCompare(s.Reveal(), b) == 1 }
 
-// Wipe overwrites the bytes with zeros. Copies that the runtime or the CPU made earlier, for
-// example during a garbage collection, remain.
+// Wipe overwrites the bytes with zeros. It does not reach copies that the runtime or the CPU has
+// made earlier, for example during a garbage collection.
 func (s Secret) Wipe() { clear(s.Reveal()) }
 
 // Format prints Hidden for every verb and flag.

@@ -9,7 +9,7 @@ import (
 	"fedpvi/internal/testing/canary"
 )
 
-// In unexported fields, fmt cannot call methods.
+// On unexported fields, fmt cannot call methods.
 type holder struct {
 	hidden Secret
 	Shown  Secret

@@ -9,25 +9,25 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// MaxPayload is the maximum size of a payload in bytes. Larger data is sent separately, and its
-// hash is in the payload.
+// MaxPayload is the maximum size of a payload in bytes. Larger data is sent separately, and the
+// payload only has its hash.
 const MaxPayload = 4 << 20
 
 // Overhead is the maximum number of bytes that an envelope adds to its payload.
 const Overhead = 512
 
-// A Message is the content of a verified envelope.
+// A Message is the content of an envelope that was verified.
 type Message struct {
 	Header  Header
 	Payload []byte
-	// Hash is the SHA-256 of the envelope, by which a transcript refers to it.
+	// Hash is the SHA-256 of the envelope, by which a transcript refers to the message.
 	Hash Hash
-	// Signature is the sender's signature, which is an argument of Assemble.
+	// Signature is the sender's signature. Assemble takes it as an argument.
 	Signature [identity.SignatureSize]byte
 }
 
-// Sign returns the signed envelope of a payload of at most MaxPayload bytes. The sender in the
-// header becomes the signer.
+// Sign signs a payload of at most MaxPayload bytes and returns the envelope. It sets the sender in
+// the header to the signer.
 func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, err
@@ -40,8 +40,8 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	return Assemble(h, payload, signature), nil
 }
 
-// Assemble returns the envelope with the given parts, without checking them. A message can contain
-// only the signatures of many parties for the same payload. The receiver then assembles and
+// Assemble puts an envelope together from its parts, without checking them. If many parties sign
+// the same payload, a message need only have their signatures. The receiver then assembles and
 // verifies each envelope.
 func Assemble(h Header, payload []byte, signature [identity.SignatureSize]byte) []byte {
 	envelope := h.append(make([]byte, 0, len(payload)+Overhead))
@@ -54,13 +54,14 @@ func statement(header, payload []byte) []byte {
 	return append(bytes.Clone(header), digest[:]...)
 }
 
-// Verify returns the message in an envelope if the signature is valid for key and the header agrees
-// with want in version, domain, study, protocol, round, model and roster. The sender in the header
-// must be the holder of key, and the sender in want is ignored. Verify does not check the ledger
-// fields, which a dishonest sender can falsify. The payload shares memory with the envelope.
+// Verify returns the message in an envelope. The signature must be valid for key, and the header
+// must agree with want in version, domain, study, protocol, round, model and roster. The sender in
+// the header must be the holder of key. The sender in want is ignored. Verify does not check the
+// ledger fields, so a dishonest sender can falsify them. The payload shares memory with the
+// envelope.
 //
-// A receiver that does not know the round in advance takes it from [Claims] and sets it in want.
-// Verify keeps no state: it accepts the same envelope any number of times.
+// A receiver that does not know the round in advance can get it from [Claims] and set it in want.
+// Verify keeps no state, so it accepts the same envelope any number of times.
 func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, error) {
 	p, err := parse(envelope)
 	if err != nil {
@@ -81,7 +82,8 @@ func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, erro
 	return Message{Header: p.header, Payload: p.payload, Hash: sha256.Sum256(envelope), Signature: p.signature}, nil
 }
 
-// Claims returns the header of an envelope, unverified, to find the study and the key for Verify.
+// Claims returns the header of an envelope without verifying it. From the header, the caller can
+// find the study and the key that Verify needs.
 func Claims(envelope []byte) (Header, error) {
 	p, err := parse(envelope)
 	return p.header, err

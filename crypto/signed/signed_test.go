@@ -36,7 +36,7 @@ func filled(b byte) (h Hash) {
 	return h
 }
 
-// header returns a header with a different value in every field.
+// header returns a header in which each field has a different value.
 func header() Header {
 	return Header{
 		Version: 1, Domain: Plan, Study: filled(1), Protocol: filled(2), Round: 7,
@@ -71,8 +71,8 @@ func TestVerifyReturnsSignedMessage(t *testing.T) {
 	}
 }
 
-// The envelope is from Python's cryptography package. The seed of the identity is the bytes 0 to
-// 31.
+// The envelope was made with Python's cryptography package. The seed of the identity is the bytes 0
+// to 31.
 func TestKnownEnvelope(t *testing.T) {
 	text, err := os.ReadFile("testdata/envelope-v1.hex")
 	check(t, err)
@@ -138,7 +138,7 @@ func TestUnexpectedMessagesAreRefused(t *testing.T) {
 	}
 }
 
-// unchecked returns an envelope that i has signed, with a header that was altered by change.
+// unchecked returns an envelope that i has signed. change can make the header invalid.
 func unchecked(i *identity.Identity, change func(h *Header)) []byte {
 	h := header()
 	h.Sender = i.Fingerprint()

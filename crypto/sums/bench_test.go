@@ -17,8 +17,8 @@ var sizes = []struct{ clients, fewest, length int }{
 	{3, 3, 1e6}, {10, 8, 1e6}, {100, 80, 1e6}, {1000, 800, 1e6},
 }
 
-// BenchmarkSums compares the time of a client's steps with that of pairwise masks of the same
-// vector: AES-CTR and one addition modulo 2⁶⁴ for each element and mask.
+// BenchmarkSums measures how long a client's steps take. For comparison, it also measures pairwise
+// masks for the same vector: AES-CTR and one addition modulo 2⁶⁴ for each element and mask.
 func BenchmarkSums(b *testing.B) {
 	for _, c := range sizes {
 		s, err := packed.New(c.clients, c.fewest)
@@ -85,14 +85,14 @@ func processor() int64 {
 	return r.Utime.Nano() + r.Stime.Nano()
 }
 
-// reportProcessor reports the CPU time of an operation, which other programs affect less than the
-// elapsed time.
+// reportProcessor reports the CPU time of an operation, because other programs affect it less than
+// the elapsed time.
 func reportProcessor(b *testing.B, before int64) {
 	b.ReportMetric(float64(processor()-before)/1e6/float64(b.N), "cpu-ms/op")
 }
 
-// dealtByAll returns a cut with a deal of each client, and the first client's parts of these deals.
-// Sent columns contain only zeros.
+// dealtByAll returns a cut with a deal from each client, and the first client's parts of these
+// deals. All columns that are sent have only zeros.
 func dealtByAll(f *Federation, keys []key) (cut []Dealt, pieces []byte) {
 	for i := 1; i <= f.scheme.Clients; i++ {
 		d, use, offset := dealing{dealer: i}, sealUse, f.scheme.Offset(i, 1)
@@ -107,7 +107,8 @@ func dealtByAll(f *Federation, keys []key) (cut []Dealt, pieces []byte) {
 	return cut, pieces
 }
 
-// masks adds to a vector one mask for each other client, in blocks that fit into the cache.
+// masks adds one mask for each other client to a vector. It works in blocks that fit into the
+// cache.
 func masks(keys []key, vector []int64) []uint64 {
 	out := make([]uint64, len(vector))
 	for i, v := range vector {

@@ -12,31 +12,32 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A Client is the state machine of one client. After a call that returns messages, the caller
-// writes them and the new state to disk in one transaction, and only then sends them. To send a
-// message again, the caller reads it from disk, and does not request it from the Client.
+// A Client is one client's state machine. If a call returns messages, the caller must write them
+// and the new state to disk in one transaction before it sends them. To send a message again, the
+// caller reads it from disk. It must not ask the Client for it again.
 //
-// A Client contains keys, which formatting verbs do not show. It is not safe for concurrent use.
+// A Client has keys, which formatting verbs do not show. It is not safe for concurrent use.
 type Client struct {
 	Progress
 	place int
-	to    []key // keys drawn for the other clients, with the key for place p at index p − 1
-	// keys drawn by the other clients for this one, with the key from place p at index p − 1, or
-	// zero while it is unknown
+	to    []key // keys that this client has drawn for the others; index p − 1 has the key for place p
+	// keys that the others have drawn for this client; index p − 1 has the key from place p, or
+	// zero if it is unknown
 	from   []key
-	keyed  bool // whether Keys was called
+	keyed  bool // whether Keys has been called
 	matrix packed.Matrix
 
 	// The following fields belong to the open plan.
 	dealt     bool
 	salt      Hash     // salt of this client's deal
-	own       []uint64 // this client's column of its own deal, which Deal sets for Gather
-	gathered  []uint64 // sum of the columns of the cut; nil before Gather and after Share
+	own       []uint64 // this client's column of its own deal; Deal sets it for Gather
+	gathered  []uint64 // sum of the columns of the cut; nil before Gather, and after Share
 	confirmed bool
 	shared    bool
 }
 
-// NewClient returns the state of the named client before the first plan, with new keys.
+// NewClient returns the state of the client with the given name before the first plan. The client
+// has new keys.
 func NewClient(f *Federation, name identity.Name) (*Client, error) {
 	c := &Client{Progress: Progress{federation: f}, place: f.Place(name)}
 	if c.place == 0 {
@@ -50,20 +51,21 @@ func NewClient(f *Federation, name identity.Name) (*Client, error) {
 	return c, nil
 }
 
-// PlaceOf returns the place of a client, or 0 if there is none of this name.
+// PlaceOf returns the place of a client, or 0 if no client has that name.
 func (c *Client) PlaceOf(name identity.Name) int { return c.federation.Place(name) }
 
-// ColumnsSize returns the number of bytes that this client must fetch for the cut: its parts of all
-// deals. A part is a column, or a tag if the client computes the column from a key.
+// ColumnsSize returns how many bytes this client must fetch for the cut. They are its parts of all
+// deals. A part is a column, or just a tag if the client computes the column from a key.
 func (c *Client) ColumnsSize() int { return c.federation.ColumnsSize(c.cut, c.place) }
 
-// Format prints the place of the client for every verb.
+// Format prints the client's place for every verb.
 func (c *Client) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "client %d of secure sums", c.place) }
 
-// Keyed reports whether Keys was called.
+// Keyed reports whether Keys has been called.
 func (c *Client) Keyed() bool { return c.keyed }
 
-// Keys returns the message with the client's keys for the other clients. A second call fails.
+// Keys returns the message with the client's keys for the other clients. It may be called only
+// once.
 func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err error) {
 	if c.keyed {
 		return nil, nil, refuse("the keys were already sealed")
@@ -87,7 +89,7 @@ func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err err
 	return envelope, body, nil
 }
 
-// Unknown returns the dealers in the cut from which this client has no key yet.
+// Unknown returns the dealers in the cut whose keys this client does not have yet.
 func (c *Client) Unknown() (dealers []int) {
 	for _, d := range c.cut {
 		if c.from[d.Place-1] == (key{}) {
@@ -97,9 +99,9 @@ func (c *Client) Unknown() (dealers []int) {
 	return dealers
 }
 
-// Learn decrypts and stores the key that a dealer has drawn for this client. sealed is its part of
-// the dealer's message (see [Federation.Keys]). The error is [Unopened] if the part is not the
-// dealer's, and [Refused] if another key was stored before.
+// Learn decrypts and stores the key that a dealer has drawn for this client. sealed is this
+// client's part of the dealer's message (see [Federation.Keys]). If it is not from the dealer, the
+// error is [Unopened]. If another key is already stored, the error is [Refused].
 func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
 	if dealer < 1 || dealer > len(c.from) || dealer == c.place {
 		return refuse("keys from place %d", dealer)
@@ -115,16 +117,16 @@ func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
 	return nil
 }
 
-// A Deal is a client's answer to a plan, ready to be signed.
+// A Deal is a client's answer to a plan. It has not been signed yet.
 type Deal struct {
 	payload, body []byte
 	header        signed.Header
 }
 
-// Deal returns the client's answer to the open plan, one for each plan. The vector must already
-// contain its noise. It has at most as many elements as the vectors of the federation, with
-// absolute values of at most MaxElement. The caller writes the charge for the answer in the same
-// transaction as the deal.
+// Deal returns the client's answer to the open plan. It may be called once for each plan. The
+// vector must already have noise. It has at most as many elements as the federation's vectors, and
+// their absolute values are at most MaxElement. The caller must write the charge for the answer in
+// the same transaction as the deal.
 func (c *Client) Deal(vector []int64) (*Deal, error) {
 	f := c.federation
 	switch {
@@ -152,15 +154,15 @@ func (c *Client) Deal(vector []int64) (*Deal, error) {
 	return &Deal{dealPayload(transcript.BodyOf(body), c.plan, c.salt), body, c.header(signed.Deal)}, nil
 }
 
-// Sign returns the envelope and the body of a deal. ledgerSeq and ledgerHead are the number and the
-// hash of the last entry of the client's ledger, after the charge for the deal.
+// Sign returns the envelope and body of a deal. ledgerSeq and ledgerHead are the number and hash of
+// the last entry in the client's ledger, once the deal is charged.
 func (d *Deal) Sign(signer *identity.Identity, ledgerSeq uint64, ledgerHead Hash) (envelope, body []byte, err error) {
 	d.header.LedgerSeq, d.header.LedgerHead = ledgerSeq, ledgerHead
 	envelope, err = signed.Sign(signer, d.header, d.payload)
 	return envelope, d.body, err
 }
 
-// Follow applies a verified entry of the transcript: a plan, a step or an outcome.
+// Follow applies a transcript entry that was verified: a plan, a step or an outcome.
 func (c *Client) Follow(e transcript.Entry, body []byte) error {
 	if err := c.Progress.Follow(e, body); err != nil {
 		return err
@@ -171,33 +173,35 @@ func (c *Client) Follow(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// Wants reports whether the client must gather its columns before it can confirm or share.
+// Wants reports whether the client must gather its columns before it can go on to confirm or share.
 func (c *Client) Wants() bool {
 	return c.gathered == nil && (c.step == Confirming && !c.confirmed || c.step == Sharing && !c.shared)
 }
 
-// CanConfirm reports whether the client can confirm the cut, whose columns it has gathered.
+// CanConfirm reports whether the client can confirm the cut. It must have gathered its columns.
 func (c *Client) CanConfirm() bool {
 	return c.step == Confirming && !c.confirmed && c.gathered != nil
 }
 
-// CanShare reports whether the client can make its share of the certified cut.
+// CanShare reports whether the client can make its share of the certified cut. It must have
+// gathered its columns.
 func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil }
 
-// Said reports whether the client has confirmed or shared in the current step.
+// Said reports whether the client has already confirmed or shared in the current step.
 func (c *Client) Said() bool {
 	return c.step == Confirming && c.confirmed || c.step == Sharing && c.shared
 }
 
-// LeftOut reports whether the cut lacks this client's deal for the open plan, for example because
-// it arrived too late.
+// LeftOut reports whether this client's deal for the open plan is not in the cut, for example
+// because it came too late.
 func (c *Client) LeftOut() bool {
 	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
 }
 
-// Gather decrypts and adds up this client's parts of all deals in the cut. pieces contains them
-// (see [Federation.Column]) in the order of the cut, and is overwritten. If a part cannot be
-// decrypted, Gather returns [Unopened] for the first one, and the client must not confirm the cut.
+// Gather decrypts this client's parts of all deals in the cut, and adds them up. pieces has these
+// parts in the order of the cut (see [Federation.Column]). Gather overwrites it. If a part cannot
+// be decrypted, Gather returns [Unopened] for the first such part, and the client must not confirm
+// the cut.
 func (c *Client) Gather(pieces []byte) error {
 	f := c.federation
 	if !c.Wants() {
@@ -217,7 +221,8 @@ func (c *Client) Gather(pieces []byte) error {
 	return nil
 }
 
-// ownDeal returns an error if the cut contains a deal in this client's name that is not its own.
+// ownDeal returns an error if the cut has a deal under this client's name that this client has not
+// made.
 func (c *Client) ownDeal() error {
 	for _, d := range c.cut {
 		if d.Place == c.place && (!c.dealt || d.Salt != c.salt) {
@@ -227,8 +232,8 @@ func (c *Client) ownDeal() error {
 	return nil
 }
 
-// Confirm returns the client's confirmation of the cut, one for each plan. The client must have
-// gathered its columns.
+// Confirm returns the client's confirmation of the cut. It may be called once for each plan, after
+// the client has gathered its columns.
 func (c *Client) Confirm(signer *identity.Identity) (envelope []byte, err error) {
 	if !c.CanConfirm() {
 		return nil, refuse("no cut waits for this client's confirmation")
@@ -238,8 +243,8 @@ func (c *Client) Confirm(signer *identity.Identity) (envelope []byte, err error)
 	return envelope, err
 }
 
-// Share returns the client's share of the sum over the certified cut, one for each plan. The client
-// must have gathered its columns.
+// Share returns the client's share of the sum over the certified cut. It may be called once for
+// each plan, after the client has gathered its columns.
 func (c *Client) Share(signer *identity.Identity) (envelope, body []byte, err error) {
 	if !c.CanShare() {
 		return nil, nil, refuse("no certificate waits for this client's share")

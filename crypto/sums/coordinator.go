@@ -10,24 +10,25 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A Coordinator is the state machine of the coordinator. It checks the messages of clients, so that
-// a faulty client cannot stop a plan, and produces the bodies of the entries. The security of the
-// sums does not depend on it, because clients make their own checks.
+// A Coordinator is the coordinator's state machine. It checks the clients' messages, so that a
+// faulty client cannot stop a plan, and makes the bodies of the entries. The security of the sums
+// does not depend on it, because the clients do their own checks.
 //
-// A Coordinator has no saved state. After a restart, its caller calls Follow for the entries since
-// the last plan, and adds the stored messages again. It is not safe for concurrent use.
+// The state of a Coordinator is not saved. After a restart, the caller must call Follow for the
+// entries since the last plan, and add the stored messages again. It is not safe for concurrent
+// use.
 type Coordinator struct {
 	Progress
 	keyed map[int]bool // places of the clients that have sent their keys
 
-	// The accepted messages for the open plan, by the place of the client. The salt of a deal is a
-	// random number that makes it unique.
+	// These are the accepted messages for the open plan, keyed by the client's place. A deal's salt
+	// is a random number that makes the deal unique.
 	deals         map[int]Hash // salts
 	confirmations map[int]signature
 	shares        map[int]share
 }
 
-// NewCoordinator returns the coordinator before the first plan.
+// NewCoordinator returns a coordinator before the first plan.
 func NewCoordinator(f *Federation) *Coordinator {
 	c := &Coordinator{Progress: Progress{federation: f, own: true}, keyed: map[int]bool{}}
 	c.reset()
@@ -38,11 +39,11 @@ func (c *Coordinator) reset() {
 	c.deals, c.confirmations, c.shares = map[int]Hash{}, map[int]signature{}, map[int]share{}
 }
 
-// ErrLate is returned for a message that arrived after the end of its step and is not needed.
+// ErrLate is returned for a message that comes after its step is over and is no longer needed.
 var ErrLate = errors.New("the message came too late: the step for which it was made is over")
 
-// AddKeys verifies the envelope of a client's keys and records them as sent. It returns the place
-// of the client and the size and hash of the body, which the caller must check.
+// AddKeys verifies the envelope of a client's keys and records that the client has sent them. It
+// returns the client's place, and the size and hash of the body. The caller must check the body.
 func (c *Coordinator) AddKeys(envelope []byte) (place int, body transcript.Body, err error) {
 	place, m, err := c.verify(envelope, c.federation.chain.Header(signed.Keys, 0, Hash{}))
 	if err != nil {
@@ -59,21 +60,21 @@ func (c *Coordinator) AddKeys(envelope []byte) (place int, body transcript.Body,
 	return place, body, nil
 }
 
-// Keyed returns the number of clients that have sent their keys. The first plan must wait until
-// there are enough to open a sum.
+// Keyed returns how many clients have sent their keys. The first plan must wait until there are
+// enough to open a sum.
 func (c *Coordinator) Keyed() int { return len(c.keyed) }
 
-// A Received is a verified deal, without its body.
+// A Received is a deal whose envelope was verified, without the body.
 type Received struct {
 	Place  int
 	Header signed.Header
-	Body   transcript.Body // size and hash of the body, which the caller must check
+	Body   transcript.Body // size and hash of the body; the caller must check the body
 	Salt   Hash
 	Hash   Hash // SHA-256 of the envelope
 }
 
-// CheckDeal verifies the envelope of a deal for the open plan, without adding it, so that the
-// caller can first receive the body. After the cut it returns ErrLate.
+// CheckDeal verifies the envelope of a deal for the open plan. It does not add the deal yet, so
+// that the caller can first receive the body. After the cut, it returns ErrLate.
 func (c *Coordinator) CheckDeal(envelope []byte) (Received, error) {
 	r, err := c.VerifyDeal(envelope)
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *Coordinator) CheckDeal(envelope []byte) (Received, error) {
 	return r, nil
 }
 
-// AddDeal adds a deal that CheckDeal returned and whose body is stored.
+// AddDeal adds a deal that CheckDeal has returned. Its body must have been stored.
 func (c *Coordinator) AddDeal(r Received) error {
 	if c.step != Dealing {
 		return ErrLate
@@ -104,8 +105,8 @@ func (c *Coordinator) AddDeal(r Received) error {
 	return nil
 }
 
-// NextCut returns the body of the next entry, the cut, with all deals that were added. ok is false
-// if there are too few, or if the plan already has a cut.
+// NextCut returns the body of the next entry, which is the cut with all deals that were added. If
+// there are too few, or if the plan already has a cut, ok is false.
 func (c *Coordinator) NextCut() (body []byte, ok bool) {
 	if c.step != Dealing || len(c.deals) < c.federation.Fewest() {
 		return nil, false
@@ -117,7 +118,7 @@ func (c *Coordinator) NextCut() (body []byte, ok bool) {
 	return cutBytes(cut), true
 }
 
-// AddConfirmation adds a client's confirmation of the cut. After the certificate the error is
+// AddConfirmation adds a client's confirmation of the cut. After the certificate, it returns
 // ErrLate.
 func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 	place, m, err := c.verify(envelope, c.header(signed.Confirm))
@@ -135,8 +136,9 @@ func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 	return place, nil
 }
 
-// NextCertificate returns the body of the next entry, the certificate, with enough confirmations of
-// the cut. ok is false if there are too few, or if the plan is not in the step Confirming.
+// NextCertificate returns the body of the next entry, which is the certificate with enough
+// confirmations of the cut. If there are too few, or if the plan is not in the step Confirming, ok
+// is false.
 func (c *Coordinator) NextCertificate() (body []byte, ok bool) {
 	if c.step != Confirming || len(c.confirmations) < c.federation.Fewest() {
 		return nil, false
@@ -148,7 +150,7 @@ func (c *Coordinator) NextCertificate() (body []byte, ok bool) {
 	return body, true
 }
 
-// AddShare adds a client's share of the sum. After the opening the error is ErrLate.
+// AddShare adds a client's share of the sum. After the opening, it returns ErrLate.
 func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 	place, m, err := c.verify(envelope, c.header(signed.Share))
 	if err != nil {
@@ -170,12 +172,12 @@ func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 	return place, nil
 }
 
-// ErrDisagree is returned if the shares do not belong to one sum. The plan is then void.
+// ErrDisagree is returned if the shares do not belong to the same sum. The plan is then void.
 var ErrDisagree = errors.New("the shares of the clients do not belong to one sum: a client is broken or dishonest")
 
-// NextOpening returns the body of the next entry, the opening, with enough shares to compute the
-// sum. ok is false if there are too few, or if the plan is not in the step Sharing. If there are
-// more shares than needed and they contradict each other, the error is ErrDisagree.
+// NextOpening returns the body of the next entry, which is the opening with enough shares to
+// compute the sum. If there are too few, or if the plan is not in the step Sharing, ok is false. If
+// there are more shares than needed and they contradict each other, the error is ErrDisagree.
 func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	f := c.federation
 	if c.step != Sharing || len(c.shares) < f.Fewest() {
@@ -195,8 +197,8 @@ func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	return body, true, nil
 }
 
-// Missing returns the places of the clients whose message for the current step has not arrived or,
-// while no plan is open, whose keys have not.
+// Missing returns the places of the clients whose message for the current step has not arrived. If
+// no plan is open, it returns those whose keys have not arrived.
 func (c *Coordinator) Missing() (places []int) {
 	for place := 1; place <= c.federation.Clients(); place++ {
 		var came bool
@@ -219,7 +221,7 @@ func (c *Coordinator) Missing() (places []int) {
 	return places
 }
 
-// Follow applies a plan, a step or an outcome that the coordinator has published.
+// Follow applies a plan, step or outcome that the coordinator has published.
 func (c *Coordinator) Follow(e transcript.Entry, body []byte) error {
 	err := c.Progress.Follow(e, body)
 	if err == nil && (c.step == Idle || c.step == Dealing) {

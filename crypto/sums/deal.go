@@ -10,9 +10,9 @@ import (
 )
 
 // deal shares a vector among all clients. It returns the body of the deal, and the column that the
-// dealer keeps. The body has the encrypted columns that the dealer sends, then a tag for each
-// holder that computes its column from a key, in the order of the offsets ([packed.Scheme.Offset]).
-// keys[p−1] is the dealer's key for place p.
+// dealer keeps. The body has the encrypted columns that the dealer sends. After these, it has a tag
+// for each holder that computes its column from a key, in the order of the offsets
+// ([packed.Scheme.Offset]). keys[p−1] is the dealer's key for place p.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
 	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
@@ -50,9 +50,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret copies part of a vector to x as field elements. The vector is divided into secrets of
-// f.words elements, and the part begins at element start of secret a, both from 0. Beyond the end
-// of the vector, x is zero.
+// secret copies part of a vector to x, as field elements. The vector is divided into secrets of
+// f.words elements. The part starts at element start of secret a. Both count from 0. Where x goes
+// beyond the end of the vector, it gets zeros.
 func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -61,7 +61,8 @@ func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	clear(x[min(len(x), len(vector)):])
 }
 
-// blocks has a buffer of packed.Block words for each of several columns, in one allocation.
+// blocks has a buffer for each of several columns. A buffer has packed.Block words, and all buffers
+// are allocated at once.
 type blocks struct {
 	words [][]uint64
 	used  [][]uint64
@@ -76,7 +77,7 @@ func newBlocks(columns int) *blocks {
 	return b
 }
 
-// cut returns the first n words of each column's buffer, valid until the next call.
+// cut returns the first n words of each column's buffer. They are valid until the next call.
 func (b *blocks) cut(n int) [][]uint64 {
 	for c, x := range b.words {
 		b.used[c] = x[:n]
@@ -91,10 +92,10 @@ func putWords(b []byte, words []uint64) {
 	}
 }
 
-// getWords decodes words from b into dst, and reports whether all are elements of the field.
+// getWords decodes words from b into dst, and reports whether all of them are field elements.
 func getWords(dst []uint64, b []byte) bool { return decode(dst, b, 1<<64-1) }
 
-// decode is getWords with a mask for the bits to keep.
+// decode is like getWords, but keeps only the bits in mask.
 func decode(dst []uint64, b []byte, mask uint64) bool {
 	beyond := uint64(0)
 	for ; len(dst) >= 4 && len(b) >= 4*wordSize; dst, b = dst[4:], b[4*wordSize:] {
@@ -112,17 +113,17 @@ func decode(dst []uint64, b []byte, mask uint64) bool {
 	return beyond == 0
 }
 
-// Unopened is the error for a deal that a holder cannot decrypt: the deal or the dealer's key for
-// this holder was changed on the way, or the dealer is faulty.
+// Unopened is the error for a deal that a holder cannot decrypt. Either the deal or the dealer's
+// key for this holder was changed in transit, or the dealer is faulty.
 type Unopened struct{ Dealer identity.Name }
 
 func (u *Unopened) Error() string {
 	return fmt.Sprintf("the deal of client %s cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
-// gather adds up the holder's columns of the deals in a cut. own is its column of its own deal, and
-// keys[p−1] the key that the dealer at place p has drawn for it. pieces has its parts of the deals,
-// in the order of the cut, and is overwritten.
+// gather adds up the columns that a holder has in the deals of a cut. own is its column of its own
+// deal. keys[p−1] is the key that the dealer at place p has drawn for it. pieces has the holder's
+// parts of the deals, in the order of the cut, and is overwritten.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {
@@ -151,14 +152,14 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 	return sum, nil
 }
 
-// A column reads the words that one dealer has dealt to a holder.
+// A column reads the words that one dealer has dealt to one holder.
 type column struct {
-	own    []uint64 // words of the column, if the dealer is the holder itself
-	plain  []byte   // words of the column, if the dealer sent it
-	stream *stream  // source of the words, if the holder computes them from the dealer's key
+	own    []uint64 // words of the column if the dealer is the holder itself
+	plain  []byte   // words of the column if the dealer has sent it
+	stream *stream  // source of the words if the holder computes them from the dealer's key
 }
 
-// open prepares the column for reading. It returns false if piece is not from the dealer.
+// open prepares the column for reading. If piece is not from the dealer, it returns false.
 func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) bool {
 	if pair == (key{}) {
 		return false
@@ -174,7 +175,7 @@ func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) 
 	return err == nil
 }
 
-// read fills dst with the next words, and reports whether all are elements of the field.
+// read fills dst with the next words. It reports whether all of them are field elements.
 func (c *column) read(dst []uint64) bool {
 	switch {
 	case c.own != nil:

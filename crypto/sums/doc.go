@@ -1,17 +1,17 @@
-// Package sums adds up the vectors of the clients of a study. No party can read a single vector.
-// For each plan only one sum can be opened, and this sum contains the vectors of at least U_min of
-// the M clients. Both hold even if the coordinator and the network are malicious and collude with
-// up to h clients:
+// Package sums adds up the vectors of a study's clients, in such a way that no party can read a
+// single vector. For each plan, only one sum can be opened, and it covers the vectors of at least
+// U_min of the M clients. All this holds even if the coordinator and the network are malicious and
+// collude with up to h clients:
 //
 //	h = 2·U_min − M − 1
 //
-// The arithmetic is in package packed.
+// Package packed has the arithmetic.
 //
 // # Messages
 //
-// Once in a study, each client draws a key for each other client, encrypts the key with package
-// seal, and sends it to that client. After that, each plan needs three messages from each client
-// and three entries of the transcript:
+// Once in a study, each client draws a key for each other client, encrypts it with package seal,
+// and sends it there. After that, each plan takes three messages from each client and three
+// transcript entries:
 //
 //   - deal: The client computes the columns of its vector, one for each client. It encrypts each
 //     column under a key that it shares with the client that receives the column.
@@ -24,17 +24,17 @@
 //   - share: A client sends the sum of its columns of the certified cut.
 //   - opening: The coordinator lists U_min shares. Everybody computes the sum from them.
 //
-// A client without a deal confirms and shares too, because it has columns of the other clients'
-// deals.
+// A client that has not made a deal can still confirm and share, because it has columns of the
+// other clients' deals.
 //
 // # Machines
 //
-// Client and Coordinator are state machines without files, sockets and clocks. Both follow the
-// entries of the transcript (package transcript), which their caller has verified, and produce
-// messages and bodies of entries. Progress is the part of their state that follows from the
-// transcript alone. A Progress is also enough to verify a finished transcript.
+// Client and Coordinator are state machines that use no files, sockets or clocks. Both follow the
+// transcript entries (package transcript) that their caller has verified, and produce messages and
+// entry bodies. Progress is the part of their state that follows from the transcript alone. It is
+// enough to verify a finished transcript.
 //
-// The caller writes the state of a Client and the messages that the Client has returned to disk in
-// one transaction, before it sends the messages. All methods check everything before they change
-// the state. If a method returns an error, the state is unchanged.
+// The caller must write a Client's state and the messages that the Client has returned to disk in
+// one transaction, before it sends the messages. A method that returns an error leaves the state
+// unchanged.
 package sums

@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A Refused is the error for a message or an entry that breaks the protocol. The state is
+// A Refused is the error for a message or entry that breaks the protocol. It leaves the state
 // unchanged.
 type Refused struct{ Reason string }
 
@@ -17,8 +17,8 @@ func (r *Refused) Error() string { return "sums: " + r.Reason }
 
 func refuse(format string, args ...any) error { return &Refused{fmt.Sprintf(format, args...)} }
 
-// A Dealt identifies a deal in a cut, by the dealer and the salt that it has drawn. Only the dealer
-// can make columns for this salt.
+// A Dealt identifies a deal in a cut by the dealer and the salt that the dealer has drawn. Nobody
+// else can make columns for this salt.
 type Dealt struct {
 	Place int
 	Salt  Hash
@@ -26,7 +26,7 @@ type Dealt struct {
 
 const (
 	dealtSize     = 2 + 32
-	signatureSize = 2 + identity.SignatureSize // size in bytes of a place and a signature
+	signatureSize = 2 + identity.SignatureSize // size of a place and a signature in bytes
 )
 
 func cutBytes(cut []Dealt) []byte {
@@ -37,7 +37,8 @@ func cutBytes(cut []Dealt) []byte {
 	return b
 }
 
-// parseCut decodes a cut: at least Fewest places in increasing order, with their salts.
+// parseCut decodes a cut. It must have at least Fewest places in increasing order, each with a
+// salt.
 func (f *Federation) parseCut(body []byte) ([]Dealt, error) {
 	r, n := begin(body, dealtSize)
 	if n < f.Fewest() || n > f.Clients() {
@@ -51,8 +52,8 @@ func (f *Federation) parseCut(body []byte) ([]Dealt, error) {
 	return cut, done(r)
 }
 
-// begin starts to decode a version byte and items of size bytes each, and returns the number of
-// items.
+// begin starts to decode a version byte that is followed by items of size bytes each. It returns
+// the number of items.
 func begin(body []byte, size int) (*wire.Reader, int) {
 	r := wire.NewReader(body)
 	if r.Uint8() != version || r.Len()%size != 0 {
@@ -61,8 +62,8 @@ func begin(body []byte, size int) (*wire.Reader, int) {
 	return r, r.Len() / size
 }
 
-// readPlace reads the place of a client, which must be greater than *last, and stores it there.
-// Otherwise all later reads of r fail.
+// readPlace reads a client's place. It must be greater than *last, and replaces it. If it is not,
+// all later reads of r fail.
 func (f *Federation) readPlace(r *wire.Reader, last *int) int {
 	place := int(r.Uint16())
 	if place <= *last || place > f.Clients() {
@@ -80,7 +81,7 @@ func done(r *wire.Reader) error {
 	return nil
 }
 
-// A signature is a client's signature of a confirmation or a share.
+// A signature is a client's signature on a confirmation or share.
 type signature struct {
 	place     int
 	signature [identity.SignatureSize]byte

@@ -6,14 +6,14 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A stage holds the deals of four clients for two contradicting plans with the same number, and the
-// cuts and certificates that a coordinator can make from them.
+// A stage has the deals of four clients for two contradicting plans with the same number. It also
+// has the cuts and certificates that a coordinator can make from these deals.
 type stage struct {
 	*world
 	e     *explorer
-	dealt [3]map[int][]byte // states of the clients that have dealt, by plan and place
+	dealt [3]map[int][]byte // states of the clients after their deals, by plan and place
 	deals [3]map[int][]byte // bodies of the deals, by plan and place
-	cuts  []entryPair       // entries of the cuts, in the order of the model's cuts
+	cuts  []entryPair       // entries with the cuts, in the same order as in the model
 	certs []entryPair
 }
 
@@ -55,7 +55,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// publishNext signs the next entry and passes it to the coordinator alone.
+// publishNext signs the next entry and passes it only to the coordinator.
 func (s *stage) publishNext(kind transcript.Kind, body []byte) entryPair {
 	s.t.Helper()
 	envelope, err := s.chain.Sign(s.hub, kind, 1, model(1), body)
@@ -67,7 +67,7 @@ func (s *stage) publishNext(kind transcript.Kind, body []byte) entryPair {
 	return entryPair{e, body}
 }
 
-// certify appends the cut c of the model, and a certificate with three confirmations of it.
+// certify appends cut c of the model, and a certificate with three confirmations of it.
 func (s *stage) certify(c modelCut, salts map[int]Hash) {
 	s.t.Helper()
 	chain, progress := s.chain, s.coordinator.Progress
@@ -89,7 +89,7 @@ func (s *stage) restored(place int, state []byte) *Client {
 	return c
 }
 
-// see makes a client follow a cut and gather its columns. It returns false if the client refuses.
+// see makes a client follow a cut and gather its columns. If the client refuses, see returns false.
 func (s *stage) see(c *Client, cut int) bool {
 	if c.cutHash != s.cuts[cut].entry.Hash && c.Follow(s.cuts[cut].entry, s.cuts[cut].body) != nil {
 		return false
@@ -97,7 +97,8 @@ func (s *stage) see(c *Client, cut int) bool {
 	return !c.Wants() || c.Gather(piecesOf(s.federation, c.Cut(), s.deals[s.e.cuts[cut].plan], c.place)) == nil
 }
 
-// confirm lets a client confirm a cut. It returns its new state, or false if the client refuses.
+// confirm lets a client confirm a cut and returns the client's new state. If the client refuses,
+// confirm returns false.
 func (s *stage) confirm(place int, state []byte, cut int) ([]byte, bool) {
 	c := s.restored(place, state)
 	if !s.see(c, cut) {
@@ -107,7 +108,7 @@ func (s *stage) confirm(place int, state []byte, cut int) ([]byte, bool) {
 	return s.state(c), err == nil
 }
 
-// share lets a client make its share of a certified cut, like confirm.
+// share lets a client make its share of a certified cut. Its results are like those of confirm.
 func (s *stage) share(place int, state []byte, cut int) ([]byte, bool) {
 	c := s.restored(place, state)
 	if !s.see(c, cut) {
@@ -126,7 +127,8 @@ func (s *stage) state(c *Client) []byte {
 	return b
 }
 
-// The test tries every step of the model in every state that a client can reach.
+// In each state that a client can reach, the test tries each step of the model. The client must
+// take the step if and only if the model does.
 //
 //abuse:case P16 clients take the steps of the explored model and no others
 func TestClientsFollowTheModel(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// fixed makes a world of three clients that have exchanged their keys, and calls play with it.
-// Every process of the fuzz engine must make the same world. It runs a test, because package
-// cryptotest needs a testing.T for a seed.
+// fixed makes a world of three clients that have exchanged their keys, and calls play with it. All
+// processes of the fuzz engine must make the same world. fixed runs a test, because package
+// cryptotest needs a testing.T for its seed.
 func fixed(f *testing.F, play func(w *world)) (w *world) {
 	f.Helper()
 	all := func(string, string) (bool, error) { return true, nil }
@@ -25,8 +25,8 @@ func fixed(f *testing.F, play func(w *world)) (w *world) {
 	return w
 }
 
-// fuzzWorld plays one plan of a study with three clients. It returns the study, the state of the
-// first client after each step, and the bodies of the entries.
+// fuzzWorld plays one plan of a study with three clients. It returns the study, the first client's
+// state after each step, and the bodies of the entries.
 func fuzzWorld(f *testing.F) (w *world, states [][]byte, bodies map[transcript.Kind][]byte) {
 	bodies = map[transcript.Kind][]byte{}
 	w = fixed(f, func(w *world) { states = playPlan(w, bodies) })
@@ -61,7 +61,7 @@ func playPlan(w *world, bodies map[transcript.Kind][]byte) (states [][]byte) {
 	return states
 }
 
-// FuzzFollow passes entries with arbitrary bodies to a client in each step.
+// FuzzFollow passes entries with arbitrary bodies to a client, in each step.
 //
 //abuse:case P16 an entry with any body is refused or is the next step, in bounded memory
 func FuzzFollow(f *testing.F) {
@@ -109,7 +109,7 @@ func FuzzGather(f *testing.F) {
 	})
 }
 
-// FuzzMessages passes arbitrary messages, signed by clients, to the coordinator.
+// FuzzMessages passes arbitrary messages that clients have signed to the coordinator.
 //
 //abuse:case P16 a coordinator takes any message of a client in bounded memory, or refuses it
 func FuzzMessages(f *testing.F) {

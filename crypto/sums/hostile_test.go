@@ -10,7 +10,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// entry signs the entry that would be next, and does not publish it.
+// entry signs the next entry but does not publish it.
 func (w *world) entry(kind transcript.Kind, ask uint64, body []byte) (transcript.Entry, []byte) {
 	w.t.Helper()
 	envelope, err := w.chain.Sign(w.hub, kind, ask, model(ask), body)
@@ -29,8 +29,8 @@ func (w *world) copyOf(place int) *Client {
 	return c
 }
 
-// unchanged fails the test if the state of c differs from that of the client of w at the same
-// place.
+// unchanged fails the test if the state of c differs from that of the client at the same place in
+// w.
 func (w *world) unchanged(c *Client, what string) {
 	w.t.Helper()
 	want, err := w.clients[c.place-1].MarshalBinary()
@@ -40,7 +40,7 @@ func (w *world) unchanged(c *Client, what string) {
 	}
 }
 
-// eachBit calls f with every copy of b in which one bit is changed.
+// eachBit calls f with all copies of b in which one bit is flipped.
 func eachBit(b []byte, f func(changed []byte)) {
 	for bit := range 8 * len(b) {
 		changed := bytes.Clone(b)
@@ -49,8 +49,8 @@ func eachBit(b []byte, f func(changed []byte)) {
 	}
 }
 
-// four returns a study of four clients that have made their deals for the first plan. A sum needs
-// three of them.
+// four returns a study of four clients that have made their deals for the first plan. It takes
+// three of them to open a sum.
 func four(t *testing.T) *world {
 	w := newWorld(t, 4, 3, 5).exchange()
 	w.publish("plan", 1, nil)
@@ -135,7 +135,8 @@ func TestEveryBitOfCertificatesAndOpeningsCounts(t *testing.T) {
 	refused(transcript.Opening, opening)
 }
 
-// signatures returns the body of a certificate with confirmations of the given places.
+// signatures returns the body of a certificate that has confirmations from the clients at the given
+// places.
 func (w *world) signatures(cut Hash, places ...int) []byte {
 	body := []byte{version}
 	for _, place := range places {
@@ -289,7 +290,7 @@ func TestClientsSayEachThingOnce(t *testing.T) {
 	w.publish("outcome", 2, nil)
 }
 
-// All these columns come from the same clients, with the same keys.
+// All these columns are from the same clients and use the same keys, but belong to other deals.
 //
 //abuse:case P16 columns of another plan, deal or history are not added up
 func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
@@ -301,14 +302,14 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 	w.publish("outcome", 1, nil)
 	fork := w.copyOf(1)
 	w.publish("plan", 2, nil)
-	other := w.copyOf(2) // the second client before its deal, as if it were restored from a backup
+	other := w.copyOf(2) // the second client before its deal
 	for place := 1; place <= 4; place++ {
 		w.deal(place, []int64{1})
 	}
 	// The second client deals again, as if its directory had been restored from a backup.
 	again, err := other.Deal([]int64{1})
 	check(t, err)
-	// The first client has seen a different plan with this number.
+	// The first client has seen another plan with the same number.
 	envelope, err := w.chain.Sign(w.hub, "outcome", 2, model(2), nil)
 	check(t, err)
 	check(t, fork.Follow(transcript.Entry{Kind: "plan", Ask: 2, Model: model(2), Hash: transcript.BodyOf(envelope).Hash}, nil))
@@ -319,7 +320,7 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 	if _, err := w.coordinator.CheckDeal(signedDeal); err == nil {
 		t.Error("a deal for another history was received")
 	}
-	// The coordinator adds the deal for the other history to the cut.
+	// The coordinator puts the deal for that other history into the cut.
 	cut := []Dealt{{1, fork.salt}, {2, w.coordinator.deals[2]}, {3, w.coordinator.deals[3]}}
 	deals := map[int][]byte{1: forked.body, 2: w.deals[2].body, 3: w.deals[3].body}
 	w.learn(4, 1, 2, 3)
@@ -348,7 +349,7 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 		}
 		w.deals = good
 	}
-	// A client must not confirm a cut with a deal in its name that it has not made.
+	// A client must not confirm a cut that has a deal under its name which it has not made.
 	e, body := w.entries[len(w.entries)-1].entry(t), w.entries[len(w.entries)-1].body
 	check(t, other.Follow(e, body))
 	for _, dealer := range other.Unknown() {
@@ -361,7 +362,7 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 	}
 }
 
-// entry returns the entry in an envelope, as a chain would return it.
+// entry returns the entry in an envelope, in the form in which a chain would return it.
 func (i item) entry(t testing.TB) transcript.Entry {
 	e, err := transcript.Claims(i.envelope)
 	check(t, err)
@@ -403,7 +404,7 @@ func TestKeysOfOthersAreRefused(t *testing.T) {
 	if err := c.Learn(opener, 2, sealed); err == nil {
 		t.Error("a second key of one dealer was learned")
 	}
-	// A seal from anyone but the dealer lacks the dealer's signature.
+	// If anyone but the dealer seals a key, the dealer's signature is missing.
 	forged, err := w.federation.sealKey(w.clients[2].identity, 4, 1, key{1})
 	check(t, err)
 	if err := c.Learn(opener, 4, forged); err == nil {
@@ -473,7 +474,7 @@ func TestCoordinatorRefuses(t *testing.T) {
 	if got := c.Missing(); !slices.Equal(got, []int{2, 3, 4}) {
 		t.Errorf("missing: %v", got)
 	}
-	// If there are more shares than a sum needs, a false share is detected.
+	// If there are more shares than a sum needs, a false share must be detected.
 	w.clients[2].gathered[0] ^= 1
 	w.share(2)
 	w.clients[2].said.envelope, w.clients[2].said.body, err = w.clients[2].Share(w.clients[2].identity)

@@ -16,7 +16,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A known is a federation from testdata/known.txt, with the expected messages.
+// A known is a federation from testdata/known.txt with the messages that it must produce.
 type known struct {
 	f            *Federation
 	cut, holders []int
@@ -42,8 +42,7 @@ func fromHex(t testing.TB, text string) []byte {
 	return b
 }
 
-// readKnown returns the federations in testdata/known.txt. rest holds the values of the other
-// lines.
+// readKnown returns the federations in testdata/known.txt. The values on other lines are in rest.
 func readKnown(t testing.TB) (all []*known, rest map[string][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/known.txt")
@@ -96,7 +95,7 @@ func hashOf(text string, places ...byte) Hash {
 	return sha256.Sum256(append([]byte(text), places...))
 }
 
-// pairKeys returns a key for each client j, that of the dealer and holder in pair(j).
+// pairKeys returns one key for each client j. It belongs to the dealer and holder in pair(j).
 func pairKeys(clients int, pair func(j byte) (dealer, holder byte)) []key {
 	keys := make([]key, clients)
 	for j := range keys {
@@ -145,7 +144,7 @@ func TestKnownDealsAndSums(t *testing.T) {
 	}
 }
 
-// piecesOf returns copies of the holder's parts of all deals in the cut, in order.
+// piecesOf returns copies of a holder's parts of all deals in the cut, in order.
 func piecesOf(f *Federation, cut []Dealt, deals map[int][]byte, holder int) (all []byte) {
 	for _, d := range cut {
 		at, size := f.Column(d.Place, holder)
@@ -179,7 +178,7 @@ func TestStreamSkipsWords(t *testing.T) {
 	}
 }
 
-// The words of a derived column do not depend on the blocks in which they are read.
+// The words of a derived column must not depend on the size of the blocks in which they are read.
 func TestStreamInBlocks(t *testing.T) {
 	d := dealing{hashOf("plan"), 1, hashOf("salt")}
 	whole, parts := make([]uint64, packed.Block), make([]uint64, packed.Block)

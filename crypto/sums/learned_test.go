@@ -11,10 +11,10 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// An adversary is the coordinator of four clients together with the fourth client. It knows all
-// messages that the coordinator receives, and the state of the fourth client. From these it forms
-// linear equations for the secret numbers of the other three clients. Two secrets and one random
-// value determine each polynomial of the sharing.
+// An adversary is the coordinator of four clients, together with the fourth client. It knows all
+// messages that the coordinator receives, and the fourth client's state. From these, it forms
+// linear equations for the secrets of the other three clients. Each polynomial of the sharing is
+// determined by two secrets and a random value.
 type adversary struct {
 	w      *world
 	e      *explorer
@@ -22,11 +22,11 @@ type adversary struct {
 	held   []byte
 }
 
-// constants holds the public constants v_1 to v_4 for four clients (see package packed).
+// constants has the public constants v_1 to v_4 for four clients (see package packed).
 var constants = []int64{-1, 4, -6, 4}
 
-// equations returns a linear equation for each word that the adversary can read: the coefficients
-// of the clients' random values, those of their secrets, and the word.
+// equations returns a linear equation for each word that the adversary can read. It has the
+// coefficients of the clients' random values, the coefficients of their secrets, and the word.
 func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	put := func(place int, dealers []int, word uint64) {
 		row, at := make([]uint64, 3+6+1), a.e.values(place)
@@ -51,7 +51,7 @@ func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	return rows
 }
 
-// learned returns the linear functions of the secrets that the adversary can compute, with their
+// learned returns all linear functions of the secrets that the adversary can compute, with their
 // values.
 func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	for _, row := range eliminate(a.equations(t), 3) {
@@ -60,7 +60,8 @@ func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	return functions
 }
 
-// After each message of a plan, the test examines the memory of the coordinator and one client.
+// After each message of a plan, the test determines how much the coordinator and one client can
+// compute from the data that they have.
 //
 //abuse:case P16 all that a coordinator and one client of four hold determines one sum, after each message
 func TestWhatTheCoordinatorLearns(t *testing.T) {
@@ -123,7 +124,7 @@ func TestWhatTheCoordinatorLearns(t *testing.T) {
 	w.publish("outcome", 1, nil)
 }
 
-// acquaint gives each client the keys of all other clients, without encryption.
+// acquaint gives each client the keys of all others, without encryption.
 func (w *world) acquaint() *world {
 	for i, dealer := range w.clients {
 		dealer.keyed, w.coordinator.keyed[i+1] = true, true
@@ -134,7 +135,7 @@ func (w *world) acquaint() *world {
 	return w
 }
 
-// Twenty clients vanish after their deals, and twenty others after the confirmations.
+// Twenty clients disappear after their deals, and twenty more after the confirmations.
 func TestTwentyOfAHundredVanish(t *testing.T) {
 	w := newWorld(t, 100, 80, 1000).acquaint()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -154,7 +155,8 @@ func TestTwentyOfAHundredVanish(t *testing.T) {
 	}
 }
 
-// The body of a deal has 2D(8⌈d/(D + 1)⌉ + 16) + 16·h bytes, and a share has 8⌈d/(D + 1)⌉ bytes.
+// The body of a deal must have 2D(8⌈d/(D + 1)⌉ + 16) + 16·h bytes, and that of a share 8⌈d/(D + 1)⌉
+// bytes.
 func TestBytesOfAPlan(t *testing.T) {
 	for _, c := range []struct{ clients, fewest, length int }{{3, 3, 1000}, {10, 8, 1000}, {10, 8, 1e6}, {100, 80, 1000}, {1000, 800, 1e6}} {
 		scheme, err := packed.New(c.clients, c.fewest)

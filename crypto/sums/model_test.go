@@ -7,48 +7,47 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// The model explores all runs of one plan in small federations, in which the coordinator and the
-// last clients act together. In every reachable state, linear algebra shows how much they know
-// about the vectors of the honest clients. It must be at most one sum, over at least U_min clients
-// (the number needed to open a sum). TestClientsFollowTheModel shows that the clients of this
-// package take the steps of the model and no others.
+// The model explores all possible runs of one plan in small federations. The coordinator and the
+// last clients work together. In each state that can be reached, linear algebra shows how much they
+// know about the vectors of the honest clients. This must be at most one sum over at least U_min
+// clients (the number needed to open a sum). TestClientsFollowTheModel shows that the clients of
+// this package take the same steps as the model, and no others.
 
-// A rules value has the sizes of a federation, and the faults that are planted in its honest
-// clients.
+// A rules value describes a federation: its sizes, and the faults that its honest clients have.
 type rules struct {
 	clients, corrupt, fewest int
 	packed                   int // number of secrets in a polynomial; 0 means clients − fewest + 1
 
 	unconfirmed  bool // fault: honest clients give shares for cuts without a certificate
-	certificate  int  // number of confirmations in a certificate; 0 means fewest
+	certificate  int  // number of confirmations that make a certificate; 0 means fewest
 	anySize      bool // fault: a cut may have fewer than fewest deals
-	forgets      bool // fault: a restarted client forgets its confirmation and its share
-	sharesAgain  bool // fault: a client gives a share for every certified cut
-	sharesOther  bool // fault: a client that has confirmed one cut gives a share for another
-	anyPlan      bool // fault: deals and confirmations count for every plan
-	plans        int  // number of contradicting plans that the coordinator publishes; 0 means two
-	honestShares bool // if true, honest clients may share for two cuts unless the shares reveal something; if false, this is always a fault
+	forgets      bool // fault: after a restart, a client no longer knows that it has confirmed or shared
+	sharesAgain  bool // fault: a client gives a share for each certified cut
+	sharesOther  bool // fault: a client that has confirmed one cut gives a share for a different one
+	anyPlan      bool // fault: deals and confirmations count for all plans
+	plans        int  // number of contradicting plans that the coordinator publishes; 0 means 2
+	honestShares bool // whether honest clients may share for two cuts if the shares reveal nothing; otherwise this is always a fault
 }
 
 const mostHonest = 4
 
-// A modelCut is a cut with the deals of all corrupt clients and of some honest clients.
+// A modelCut is a cut that has the deals of all corrupt clients and of some honest ones.
 type modelCut struct {
 	plan   int // from 1
-	honest int // set of honest dealers, as bits
+	honest int // bit set of the honest dealers
 }
 
 // A holder is the state of an honest client. plan, confirmed and shared are numbers from 1. said
-// and gave are bit sets of cuts, in which the first cut is bit 0.
+// and gave are bit sets of cuts. Bit 0 is the first cut.
 type holder struct {
-	plan      int8   // plan for which the client has dealt; 0 for none
-	confirmed int8   // cut that the client has confirmed, according to its disk; 0 for none
-	shared    int8   // cut for which the client has given a share, according to its disk; 0 for none
+	plan      int8   // plan that the client has made a deal for; 0 for none
+	confirmed int8   // cut that the client has confirmed, as it remembers; 0 for none
+	shared    int8   // cut that the client has given a share for, as it remembers; 0 for none
 	said      uint32 // all cuts that the client has ever confirmed
-	gave      uint32 // all cuts for which the client has ever given a share
+	gave      uint32 // all cuts that the client has ever given a share for
 }
 
-// A modelState holds the state of each honest client.
+// A modelState has the state of each honest client.
 type modelState [mostHonest]holder
 
 type explorer struct {
@@ -79,7 +78,7 @@ func newExplorer(m rules) *explorer {
 	return e
 }
 
-// dealt reports whether all honest clients of a cut have dealt for its plan.
+// dealt reports whether all honest clients in a cut have made deals for its plan.
 func (e *explorer) dealt(w *modelState, c modelCut) bool {
 	for i := range e.honest {
 		if c.honest>>i&1 == 1 && (w[i].plan == 0 || int(w[i].plan) != c.plan && !e.anyPlan) {
@@ -89,8 +88,8 @@ func (e *explorer) dealt(w *modelState, c modelCut) bool {
 	return true
 }
 
-// certified reports whether the coordinator has a certificate of a cut. Corrupt clients confirm
-// everything.
+// certified reports whether the coordinator can make a certificate of a cut. Corrupt clients
+// confirm every cut.
 func (e *explorer) certified(w *modelState, cut int) bool {
 	n := e.corrupt
 	for i := range e.honest {
@@ -108,7 +107,7 @@ func (e *explorer) mayConfirm(h holder, cut int) bool {
 	return int(h.plan) == e.cuts[cut].plan && h.confirmed == 0 && h.shared == 0 && !e.unconfirmed
 }
 
-// mayShare reports whether a client gives its share for a cut that has a certificate.
+// mayShare reports whether a client gives its share for a certified cut.
 func (e *explorer) mayShare(h holder, cut int) bool {
 	own := h.confirmed == 0 || h.confirmed == int8(cut+1) || e.sharesOther
 	fresh := h.shared == 0 || e.sharesAgain && h.gave>>cut&1 == 0
@@ -125,7 +124,7 @@ func (h holder) share(cut int) holder {
 	return h
 }
 
-// next calls f with every state that can follow w.
+// next calls f with each state that can follow w.
 func (e *explorer) next(w modelState, f func(modelState)) {
 	for j := range e.honest {
 		h := w[j]
@@ -157,7 +156,8 @@ func (e *explorer) next(w modelState, f func(modelState)) {
 	}
 }
 
-// explore visits all states and returns their number, or the first fault that it finds.
+// explore visits all states and returns how many there are. If it finds a fault, it stops and
+// returns it.
 func (e *explorer) explore() (states int, fault string) {
 	seen := map[modelState]bool{{}: true}
 	for queue := []modelState{{}}; len(queue) > 0; queue = queue[1:] {
@@ -174,8 +174,8 @@ func (e *explorer) explore() (states int, fault string) {
 	return len(seen), ""
 }
 
-// judge returns a fault unless the adversary knows at most one permitted sum, and the honest
-// clients have given shares for at most one cut.
+// judge returns a fault unless the adversary knows at most one sum, which must be permitted, and
+// the honest clients have given shares for at most one cut.
 func (e *explorer) judge(w *modelState) string {
 	var gave [mostHonest]uint32
 	all := uint32(0)
@@ -194,7 +194,7 @@ func (e *explorer) judge(w *modelState) string {
 	return fault
 }
 
-// learned returns the fault if the shares in gave reveal anything beyond one permitted sum.
+// learned returns a fault if the shares in gave reveal more than one permitted sum.
 func (e *explorer) learned(gave [mostHonest]uint32) string {
 	set := 0
 	for _, row := range e.knowledge(gave) {
@@ -220,7 +220,7 @@ func (e *explorer) learned(gave [mostHonest]uint32) string {
 	return ""
 }
 
-// sums reports whether a linear function has the same coefficients for every client in set.
+// sums reports whether a linear function has the same coefficients for all clients in set.
 func (e *explorer) sums(row []uint64, set int) bool {
 	first := bits.TrailingZeros(uint(set))
 	for i := range e.honest {
@@ -234,11 +234,11 @@ func (e *explorer) sums(row []uint64, set int) bool {
 }
 
 // knowledge returns the linear functions of the honest clients' secrets that the adversary can
-// compute from the columns of corrupt clients and the shares of honest clients. Secrets, and random
-// values at further points, determine a polynomial.
+// compute. It knows the columns of corrupt clients and the shares of honest clients. A polynomial
+// is determined by the secrets and by random values at some other points.
 func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	random := e.fewest - e.packed
-	before := e.honest * random // number of columns for random values; the columns for secrets follow
+	before := e.honest * random // number of columns for random values, which come before the columns for secrets
 	var rows [][]uint64
 	put := func(place, set int) {
 		row, at := make([]uint64, before+e.honest*e.packed), e.values(place)
@@ -268,8 +268,8 @@ func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	return functions
 }
 
-// values returns the coefficients of a polynomial's value at a place, as a linear function of its
-// secrets and random values.
+// values returns the value of a polynomial at a place as a linear function of the secrets and
+// random values. The result has the coefficients.
 func (e *explorer) values(place int) []uint64 {
 	coefficients := make([]uint64, e.fewest)
 	for i := range coefficients {
@@ -297,8 +297,8 @@ func invert(a uint64) uint64 {
 	return r
 }
 
-// eliminate returns a basis of all combinations of rows whose first columns are zero (Gaussian
-// elimination).
+// eliminate uses Gaussian elimination to find the combinations of rows whose first columns are
+// zero. It returns a basis of them.
 func eliminate(rows [][]uint64, first int) (rest [][]uint64) {
 	rank := 0
 	for col := 0; col < first; col++ {
@@ -362,8 +362,8 @@ func TestModelFindsFaults(t *testing.T) {
 		"shares for another certified cut":    {with(func(m *rules) { m.sharesOther = true }), ""},
 		"packed as if all but t could answer": {with(func(m *rules) { m.packed = 2; m.unconfirmed = true }), "more than one sum is learned"},
 	} {
-		// In every run, there are shares for two cuts before they reveal anything, so they are a
-		// fault only in the cases that expect it.
+		// In every run, there are shares for two cuts before they reveal anything. So this counts
+		// as a fault only in the cases that expect it.
 		c.m.honestShares = c.want != "honest clients share for two cuts"
 		if _, fault := newExplorer(c.m).explore(); fault != c.want {
 			t.Errorf("%s: %q, want %q", name, fault, c.want)
@@ -371,11 +371,12 @@ func TestModelFindsFaults(t *testing.T) {
 	}
 }
 
-// A liveState is the state of a plan whose clients are all honest. Its fields are sets of clients.
+// A liveState is the state of a plan in which all clients are honest. Its fields are sets of
+// clients.
 type liveState struct{ up, dealt, cut, confirmed, shared uint8 }
 
-// A plan must end if at least U_min clients stay, no matter when the others stop and deadlines
-// pass.
+// If at least U_min clients stay, a plan must end, no matter when the others stop and when
+// deadlines pass.
 func TestModelEnds(t *testing.T) {
 	for _, c := range []struct{ clients, fewest int }{{3, 3}, {4, 3}, {4, 4}, {5, 4}, {6, 4}} {
 		if stuck := live(c.clients, c.fewest, false, false); stuck != nil {
@@ -390,9 +391,9 @@ func TestModelEnds(t *testing.T) {
 	}
 }
 
-// live returns a state in which no step is possible although the sum is not opened, or nil. If all
-// is true, a certificate needs the confirmations of all dealers in the cut. If dealers is true,
-// only dealers may confirm.
+// live looks for a state in which the sum is not opened but no step is possible, and returns it or
+// nil. If all is true, a certificate needs confirmations from all dealers in the cut. If dealers is
+// true, only dealers may confirm.
 func live(clients, fewest int, all, dealers bool) *liveState {
 	count := func(set uint8) int { return bits.OnesCount8(set) }
 	seen := map[liveState]bool{}
@@ -437,7 +438,7 @@ func live(clients, fewest int, all, dealers bool) *liveState {
 				push(gone)
 			}
 		}
-		if s.cut == 0 && count(s.dealt) >= fewest { // when all clients have dealt or the deadline has passed
+		if s.cut == 0 && count(s.dealt) >= fewest { // once all clients have dealt, or the deadline has passed
 			next := s
 			next.cut = s.dealt
 			moved = true

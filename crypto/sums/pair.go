@@ -14,8 +14,8 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// A key is a secret that a dealer has drawn for a holder. Each pair of clients has two, one for
-// each direction. The zero key is not known yet.
+// A key is a secret that a dealer has drawn for a holder. Each pair of clients has two, one in each
+// direction. The zero key means that the key is not known yet.
 type key [keySize]byte
 
 func newKey() (k key) {
@@ -25,17 +25,17 @@ func newKey() (k key) {
 
 const pairDomain identity.Domain = "fedpvi/v1/pair-key"
 
-// errPair has one text for every cause, so that it reveals nothing about the encrypted content.
+// errPair has the same text for all causes, so that it reveals nothing about the encrypted content.
 var errPair = errors.New("a key from another client cannot be read: it was changed, or was made for another client or study")
 
-// pairContext returns the context of the key that a dealer draws for a holder: a hash of the study
-// and the pair, so that the key cannot be used elsewhere.
+// pairContext returns the context for encrypting the key that a dealer draws for a holder. It is a
+// hash of the study and the pair, so that the key cannot be used elsewhere.
 func (f *Federation) pairContext(dealer, holder int) Hash {
 	h := f.chain.Header(pairDomain, 0, Hash{})
 	return sha256.Sum256(appendPlace(appendPlace(h.Bytes(), dealer), holder))
 }
 
-// sealKey encrypts the key of a pair, with the dealer's signature, for the holder.
+// sealKey encrypts the key of a pair for the holder. It includes the dealer's signature.
 func (f *Federation) sealKey(signer *identity.Identity, dealer, holder int, k key) ([]byte, error) {
 	context := f.pairContext(dealer, holder)
 	signature := signer.Sign(pairDomain, append(context[:], k[:]...))
@@ -55,23 +55,24 @@ func (f *Federation) openKey(opener *seal.Key, dealer, holder int, sealed []byte
 	return k, nil
 }
 
-// A dealing identifies a deal: the hash of the plan's envelope, the dealer, and a salt that it has
-// drawn. The keys of a deal depend on all three, so no key is used for two deals.
+// A dealing identifies a deal. It has the hash of the plan's envelope, the dealer, and a salt that
+// the dealer has drawn. The keys of a deal depend on all three, so no key is ever used for two
+// deals.
 type dealing struct {
 	plan   Hash
 	dealer int
 	salt   Hash
 }
 
-// The purposes of the keys that derive computes from the key of a pair.
+// These are the uses of the keys that derive computes from the key of a pair.
 const (
 	columnUse = "column" // stream of a derived column
-	sealUse   = "seal"   // encryption of a sent column
+	sealUse   = "seal"   // encryption of a column that is sent
 	tagUse    = "tag"    // tag of a derived column
 )
 
-// derive computes a key for one use in one deal from the key of a pair (HKDF-Expand of RFC 5869
-// with SHA-256). The info strings of the uses have different lengths, so they differ.
+// derive computes the key for one use in one deal from the key of a pair (HKDF-Expand of RFC 5869
+// with SHA-256). The info strings differ between the uses, because they have different lengths.
 func (d dealing) derive(pair key, holder int, use string) []byte {
 	info := append([]byte("fedpvi/v1/"), use...)
 	info = append(info, d.plan[:]...)
@@ -79,7 +80,7 @@ func (d dealing) derive(pair key, holder int, use string) []byte {
 	info = append(info, d.salt[:]...)
 	k, err := hkdf.Expand(sha256.New, pair[:], string(info), keySize)
 	if err != nil {
-		panic(err) // the error occurs only for more than 255 blocks
+		panic(err) // happens only for more than 255 blocks
 	}
 	return k
 }
@@ -87,24 +88,24 @@ func (d dealing) derive(pair key, holder int, use string) []byte {
 func block(k []byte) cipher.Block {
 	b, err := aes.NewCipher(k)
 	if err != nil {
-		panic(err) // the error occurs only for keys of another length
+		panic(err) // happens only for a key of another length
 	}
 	return b
 }
 
-// aead returns AES-256-GCM. Each key is used for one message, with a nonce of zeros.
+// aead returns AES-256-GCM. A key is used for only one message, with a nonce of zeros.
 func (d dealing) aead(pair key, holder int, use string) cipher.AEAD {
 	a, err := cipher.NewGCM(block(d.derive(pair, holder, use)))
 	if err != nil {
-		panic(err) // the error occurs only for ciphers with another block size
+		panic(err) // happens only for a cipher with another block size
 	}
 	return a
 }
 
 var nonce [12]byte
 
-// A stream generates the words of a column that the dealer does not send, from the key stream of
-// AES-256-CTR.
+// A stream generates the words of a column that the dealer does not send. They are taken from the
+// key stream of AES-256-CTR.
 type stream struct {
 	cipher cipher.Stream
 	bytes  [packed.Block * wordSize]byte
@@ -116,8 +117,8 @@ func (d dealing) stream(pair key, holder int) *stream {
 
 var zeros [packed.Block * wordSize]byte
 
-// read fills dst, of at most packed.Block words, with the next words. A word is the low 61 bits of
-// eight bytes. With probability 2⁻⁶¹ this is not an element of the field, and read skips it.
+// read fills dst, which has at most packed.Block words, with the next words. A word is the low 61
+// bits of eight bytes. With probability 2⁻⁶¹, it is not a field element, and read skips it.
 func (s *stream) read(dst []uint64) {
 	for len(dst) > 0 {
 		b := s.bytes[:len(dst)*wordSize]
@@ -130,10 +131,10 @@ func (s *stream) read(dst []uint64) {
 	}
 }
 
-// getBits is getWords for the low 61 bits of each word.
+// getBits is like getWords, but uses only the low 61 bits of each word.
 func getBits(dst []uint64, b []byte) bool { return decode(dst, b, field.P) }
 
-// skip removes the words that are not elements of the field, and returns the number of the others.
+// skip removes words that are not field elements, and returns how many are left.
 func skip(words []uint64) (n int) {
 	for _, x := range words {
 		if field.Valid(x) {

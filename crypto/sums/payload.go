@@ -5,17 +5,17 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// confirmPayload is the payload of a confirmation: the hash of the cut's envelope.
+// confirmPayload returns the payload of a confirmation. It has the hash of the cut's envelope.
 func confirmPayload(cut Hash) []byte { return append([]byte{version}, cut[:]...) }
 
-// sharePayload is the payload of a share: the hash of the certificate's envelope, and the size and
-// hash of the body, words.
+// sharePayload returns the payload of a share. It has the hash of the certificate's envelope, and
+// the size and hash of the body words.
 func sharePayload(certificate Hash, words []byte) []byte {
 	return transcript.BodyOf(words).Append(append([]byte{version}, certificate[:]...))
 }
 
-// dealPayload is the payload of a deal: the size and hash of its body, the hash of the plan's
-// envelope, and the salt.
+// dealPayload returns the payload of a deal. It has the size and hash of the body, the hash of the
+// plan's envelope, and the salt.
 func dealPayload(body transcript.Body, plan, salt Hash) []byte {
 	b := body.Append([]byte{version})
 	return append(append(b, plan[:]...), salt[:]...)

@@ -23,24 +23,24 @@ const (
 )
 
 // Progress is the part of a party's state that everybody can compute from the transcript: the cut,
-// the certificate and the opening of each plan. It is immutable: the method follow returns a new
-// one.
+// the certificate and the opening of each plan. It is immutable, and the method follow returns a
+// new one.
 type Progress struct {
 	federation *Federation
-	own        bool // whether the caller made the entries itself, from verified messages
+	own        bool // whether the caller has made the entries itself, from messages that it verified
 
 	ask   uint64 // number of the open plan; 0 if none is open
 	step  Step
-	plan  Hash // SHA-256 of the envelope of the plan
-	model Hash // hash of λ, as in the entry of the plan
+	plan  Hash // SHA-256 of the plan's envelope
+	model Hash // hash of λ in the plan's entry
 
 	cut         []Dealt
-	cutHash     Hash // SHA-256 of the envelope of the cut
-	certificate Hash // SHA-256 of the envelope of the certificate
+	cutHash     Hash // SHA-256 of the cut's envelope
+	certificate Hash // SHA-256 of the certificate's envelope
 	sum         []int64
 }
 
-// NewProgress returns the progress of a study before its first plan.
+// NewProgress returns a study's progress before its first plan.
 func NewProgress(f *Federation) *Progress { return &Progress{federation: f} }
 
 // Ask returns the number of the open plan, or 0 if there is none.
@@ -49,15 +49,14 @@ func (p *Progress) Ask() uint64 { return p.ask }
 // Step returns the state of the open plan, or Idle if there is none.
 func (p *Progress) Step() Step { return p.step }
 
-// Cut returns the deals in the cut of the open plan, or nil before it.
+// Cut returns the deals in the open plan's cut. Before the cut, it returns nil.
 func (p *Progress) Cut() []Dealt { return p.cut }
 
 // Name returns the name of the client at a place.
 func (p *Progress) Name(place int) identity.Name { return p.federation.Name(place) }
 
-// Sum returns the opened sum of the open plan, and the clients whose vectors it contains. The
-// outcome of the plan must state the same. ok is false if there was no opening, and the outcome
-// must then be void.
+// Sum returns the opened sum of the open plan, and the clients whose vectors are in it. The plan's
+// outcome must have the same. If there was no opening, ok is false, and the outcome must be void.
 func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
 	if p.step != Opened {
 		return nil, nil, false
@@ -68,7 +67,7 @@ func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
 	return clients, p.sum, true
 }
 
-// Follow applies a verified entry of the transcript: a plan, a step or an outcome.
+// Follow applies a transcript entry that was verified: a plan, a step or an outcome.
 func (p *Progress) Follow(e transcript.Entry, body []byte) error {
 	next, err := p.follow(e, body)
 	if err == nil {
@@ -96,8 +95,7 @@ func (p *Progress) follow(e transcript.Entry, body []byte) (Progress, error) {
 	return p.advance(e, body)
 }
 
-// advance returns the progress after a cut, a certificate or an opening, which must be the next
-// step.
+// advance returns the progress after a cut, certificate or opening, which must be the next step.
 func (p *Progress) advance(e transcript.Entry, body []byte) (Progress, error) {
 	next := *p
 	next.step++
@@ -124,7 +122,7 @@ func (p *Progress) header(d identity.Domain) signed.Header {
 	return p.federation.chain.Header(d, p.ask, p.model)
 }
 
-// verify returns the client that has signed an envelope, after verifying it against want.
+// verify verifies an envelope against want, and returns the client that has signed it.
 func (p *Progress) verify(envelope []byte, want signed.Header) (int, signed.Message, error) {
 	claims, err := signed.Claims(envelope)
 	if err != nil {
@@ -157,7 +155,7 @@ func (p *Progress) VerifyDeal(envelope []byte) (Received, error) {
 	return Received{place, m.Header, body, salt, m.Hash}, nil
 }
 
-// checkCertificate returns an error unless body has confirmations of the cut by Fewest clients.
+// checkCertificate returns an error unless body has confirmations of the cut from Fewest clients.
 func (p *Progress) checkCertificate(body []byte) error {
 	f := p.federation
 	r, n := begin(body, signatureSize)
@@ -180,7 +178,8 @@ func (p *Progress) checkCertificate(body []byte) error {
 	return nil
 }
 
-// check is [Federation.check], unless p.own states that the caller has verified all signatures.
+// check is like [Federation.check]. If p.own says that the caller has verified all signatures, it
+// does nothing.
 func (p *Progress) check(s signature, h signed.Header, payload []byte) error {
 	if p.own {
 		return nil
@@ -188,13 +187,13 @@ func (p *Progress) check(s signature, h signed.Header, payload []byte) error {
 	return p.federation.check(s, h, payload)
 }
 
-// A share is a holder's signed sum of columns.
+// A share is a holder's sum of columns with its signature.
 type share struct {
 	signature
 	words []byte
 }
 
-// open checks the shares of Fewest clients in an opening, and computes the sum.
+// open checks the shares of Fewest clients in an opening and computes the sum.
 func (p *Progress) open(body []byte) ([]int64, error) {
 	f := p.federation
 	r, n := begin(body, signatureSize+f.ShareSize())
@@ -241,7 +240,7 @@ func (f *Federation) sum(all []share) ([]int64, error) {
 	return sum, nil
 }
 
-// agree reports whether all shares are values of the polynomials that the first Fewest determine.
+// agree reports whether all shares lie on the polynomials that the first Fewest shares determine.
 func (f *Federation) agree(all []share) bool {
 	at, n := places(all), f.Fewest()
 	same := true
@@ -253,9 +252,9 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies the matrix m by the words of the shares, block by block. It passes to take
-// the number of each row, the number of its first word, and its words. It returns false if a word
-// is not an element of the field.
+// interpolate multiplies the matrix m by the words of the shares, block by block. It passes each
+// result to take: the number of the row, the number of its first word, and its words. If a word is
+// not a field element, it returns false.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

@@ -9,10 +9,10 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// errState is returned for bytes that are not the state of the same client and federation.
+// errState is returned for bytes that are not the state of this client in this federation.
 var errState = errors.New("not the state of this client's secure sums: it was changed, or belongs to another study")
 
-// MarshalBinary returns the state of the client. It contains keys, so the caller must encrypt it.
+// MarshalBinary returns the client's state. It has keys, so the caller must encrypt it.
 func (c *Client) MarshalBinary() ([]byte, error) {
 	b := appendPlace([]byte{version}, c.place)
 	for j := range c.to {
@@ -29,7 +29,7 @@ func (c *Client) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// RestoreClient returns the client with the given name from its saved state.
+// RestoreClient restores the client with the given name from its saved state.
 func RestoreClient(f *Federation, name identity.Name, state []byte) (*Client, error) {
 	c := &Client{Progress: Progress{federation: f}, place: f.Place(name)}
 	r := wire.NewReader(state)
@@ -59,7 +59,7 @@ func RestoreClient(f *Federation, name identity.Name, state []byte) (*Client, er
 	return c, nil
 }
 
-// readWords reads n words, which must be elements of the field.
+// readWords reads n words, which must be field elements.
 func readWords(r *wire.Reader, n int) []uint64 {
 	b := r.Take(n * wordSize)
 	if b == nil {

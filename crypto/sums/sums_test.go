@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// vectors returns random vectors for the places, with some elements at the limits, and their sum.
+// vectors returns a random vector for each place, and their sum. Some elements are at the limits.
 func vectors(w *world, places []int, r *rand.Rand) (all map[int][]int64, sum []int64) {
 	all, sum = map[int][]int64{}, make([]int64, w.federation.length)
 	limit := int64(MaxElement / w.federation.Clients())
@@ -38,7 +38,8 @@ func some(r *rand.Rand, clients, n int) []int {
 	return places
 }
 
-// In each step of a plan, only the minimum number of clients act, drawn anew.
+// In each step of a plan, only the minimum number of clients act. They are drawn anew for each
+// step.
 func TestSumsAreOpened(t *testing.T) {
 	for _, c := range []struct{ clients, fewest, length int }{
 		{2, 2, 3}, {3, 3, 1}, {3, 3, 700}, {4, 3, 1}, {4, 3, 1001}, {5, 4, 2}, {7, 5, 11}, {10, 8, 100}, {9, 9, 33}, {12, 7, 50},
@@ -73,7 +74,7 @@ func TestSumsAreOpened(t *testing.T) {
 	}
 }
 
-// A client keeps the column of its own deal until it has added it up, or until the plan is over.
+// A client must keep the column of its own deal until it has added it up or the plan is over.
 func TestOwnColumnIsKeptUntilItIsAdded(t *testing.T) {
 	w := newWorld(t, 3, 3, 2).exchange()
 	for ask := uint64(1); ask <= 2; ask++ {

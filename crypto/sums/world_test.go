@@ -31,17 +31,17 @@ type party struct {
 	identity *identity.Identity
 	opener   *seal.Key
 	dealt    item // last deal
-	said     item // last confirmation or share
+	said     item // the last confirmation or share
 }
 
-// A world has a coordinator and clients in one process.
+// A world has a coordinator and its clients in one process.
 type world struct {
 	t           testing.TB
 	federation  *Federation
 	hub         *identity.Identity
 	chain       transcript.Chain
 	coordinator *Coordinator
-	clients     []*party     // the client at place p has index p − 1
+	clients     []*party     // index p − 1 has the client at place p
 	keys        map[int]item // by place
 	deals       map[int]item // deals for the open plan, by place
 	entries     []item
@@ -49,8 +49,8 @@ type world struct {
 
 func model(ask uint64) Hash { return Hash{byte(ask), 7} }
 
-// newWorld returns a study whose transcript has begun. Its clients have not sent their keys (see
-// exchange). All random values are derived from a seed.
+// newWorld returns a study whose transcript has begun. Its clients have not sent their keys yet
+// (see exchange). All random values come from a seed.
 func newWorld(t *testing.T, clients, fewest, length int) *world {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, 1)
@@ -95,7 +95,7 @@ func makeWorld(t testing.TB, clients, fewest, length int) *world {
 }
 
 // exchange makes all clients send their encrypted keys to the coordinator, which keeps them in
-// w.keys for [world.learn].
+// w.keys so that [world.learn] finds them.
 func (w *world) exchange() *world {
 	w.t.Helper()
 	for place, p := range w.clients {
@@ -113,7 +113,7 @@ func (w *world) exchange() *world {
 	return w
 }
 
-// publish signs the next entry, and lets the coordinator and the clients process it.
+// publish signs the next entry and lets the coordinator and the clients process it.
 func (w *world) publish(kind transcript.Kind, ask uint64, body []byte) {
 	w.t.Helper()
 	envelope, err := w.chain.Sign(w.hub, kind, ask, model(ask), body)
@@ -163,7 +163,7 @@ func (w *world) restart(place int) {
 	}
 }
 
-// pieces returns the holder's parts of the deals in the cut, in order.
+// pieces returns a holder's parts of all deals in the cut, in order.
 func (w *world) pieces(holder int) (all []byte) {
 	for _, d := range w.coordinator.Cut() {
 		at, size := w.federation.Column(d.Place, holder)
@@ -172,7 +172,8 @@ func (w *world) pieces(holder int) (all []byte) {
 	return all
 }
 
-// learn gives a client the keys that the given dealers, except itself, have drawn for it.
+// learn gives a client the keys that the given dealers have drawn for it. It skips the client
+// itself.
 func (w *world) learn(place int, dealers ...int) {
 	w.t.Helper()
 	for _, dealer := range dealers {

@@ -9,16 +9,16 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// In a study with commitments each client signs the hash of its release before encryption, in the
-// envelope of its answer. The body of an outcome also contains the envelopes of the answers in the
-// sum, so that everybody can compare the published releases with the signed hashes. A release that
-// the coordinator has changed is detected.
+// In a study with commitments, each client signs the hash of its release before it encrypts the
+// release. The signature is in the envelope of its answer. The body of an outcome also has the
+// envelopes of the answers in the sum, so that everybody can compare the published releases with
+// the signed hashes. If the coordinator changes a release, this is detected.
 
-// An Answered is the body of an outcome in a study with commitments: the outcome itself, and the
-// signed envelopes of the answers in it.
+// An Answered is the body of an outcome in a study with commitments. It has the outcome itself and
+// the signed envelopes of the answers in it.
 type Answered struct {
-	Outcome []byte // message of the study's phase
-	// envelopes of the answers in the sum, ordered by client; at most roster.MaxParties
+	Outcome []byte // message that the study's phase defines
+	// envelopes of the answers in the sum, in client order; at most roster.MaxParties
 	Envelopes [][]byte
 }
 
@@ -36,7 +36,7 @@ func (a Answered) Bytes() []byte {
 	return b
 }
 
-// AnswersSize returns the maximum number of bytes that answers add to the body of an outcome.
+// AnswersSize returns how many bytes answers can add to the body of an outcome, at most.
 func AnswersSize(answers int) int { return 1 + 4 + 4 + answers*(4+maxRelease) }
 
 // maxRelease is the maximum size of an answer's envelope in bytes.
@@ -55,7 +55,7 @@ func ParseAnswered(b []byte) (Answered, error) {
 	return a, nil
 }
 
-// Commitments returns the signed hashes of the releases in answers.
+// Commitments returns the hashes of the releases that the clients have signed in their answers.
 func Commitments(answers []Release) []Hash {
 	all := make([]Hash, len(answers))
 	for i, r := range answers {
@@ -64,10 +64,10 @@ func Commitments(answers []Release) []Hash {
 	return all
 }
 
-// VerifyAnswers verifies the envelopes of the answers in the outcome of a plan. There must be one
-// for each of the given clients, in the same order, for the plan with this number and model hash.
-// commitments contains the hashes of the releases that were published with the outcome, or is nil
-// if there are none. The error names the first client whose answer is wrong.
+// VerifyAnswers verifies the envelopes of the answers in a plan's outcome. There must be one from
+// each of the given clients, in the same order, for the plan with this number and model hash.
+// commitments has the hashes of the releases that were published with the outcome. If there are
+// none, it is nil. The error names the first client whose answer is wrong.
 func (c Chain) VerifyAnswers(plan uint64, model Hash, clients []identity.Name, commitments []Hash, envelopes [][]byte) ([]Release, error) {
 	if len(envelopes) != len(clients) {
 		return nil, fmt.Errorf("the outcome of plan %d counts %d answers and has the signatures of %d", plan, len(clients), len(envelopes))

@@ -9,10 +9,11 @@ import (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// MaxBody is the maximum size of a body in bytes. Receivers compute a smaller one from the study.
+// MaxBody is the maximum size of a body in bytes. From the study, a receiver computes a smaller
+// limit.
 const MaxBody = 1 << 30
 
-// A Body identifies the body of an entry by its size and hash, which are in the entry's envelope.
+// A Body identifies an entry's body by its size and hash. Both are in the entry's envelope.
 type Body struct {
 	Size uint64
 	Hash Hash
@@ -26,7 +27,7 @@ func (b Body) Append(out []byte) []byte {
 	return append(wire.AppendUint64(out, b.Size), b.Hash[:]...)
 }
 
-// ReadBody decodes the output of Append. It refuses bodies of more than MaxBody bytes.
+// ReadBody decodes the output of Append. It refuses a body of more than MaxBody bytes.
 func ReadBody(r *wire.Reader) (b Body) {
 	b.Size = r.Uint64()
 	r.Fixed(b.Hash[:])

@@ -41,8 +41,8 @@ func TestReleaseIsForOnePlan(t *testing.T) {
 	}
 }
 
-// In a study with commitments, an outcome can contain a client's release only if the client has
-// signed its hash.
+// In a study with commitments, an outcome may have a client's release only if the client has signed
+// its hash.
 //
 //abuse:case A21 a release that its client did not sign: refused, and the client is named
 func TestAnswersAreThoseThatClientsSigned(t *testing.T) {

@@ -9,12 +9,12 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Receipt states that a client's answer was accepted. It proves that the client sent this answer
-// and charged its ledger.
+// A Receipt declares that a client's answer was accepted. It proves that the client has sent this
+// answer and charged it to its ledger.
 type Receipt struct {
 	Client     identity.Name
 	Ask        uint64
-	Release    Hash // SHA-256 of the envelope of the answer
+	Release    Hash // SHA-256 of the answer's envelope
 	LedgerSeq  uint64
 	LedgerHead Hash
 }
@@ -24,19 +24,19 @@ const MaxReceipts = 1 << 22
 
 // A Closing is the body of the last entry of a completed study.
 type Closing struct {
-	Result   []byte    // posterior, in the encoding of the study's last phase
-	Receipts []Receipt // receipts, ordered by plan and then by client
+	Result   []byte    // posterior, as the study's last phase encodes it
+	Receipts []Receipt // receipts, ordered by plan, then client
 }
 
-// ReceiptOf returns the receipt of an answer.
+// ReceiptOf returns the receipt for an answer.
 func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 	return Receipt{client, r.Round, release, r.LedgerSeq, r.LedgerHead}
 }
 
 const receiptSize = 4 + 1 + 8 + 32 + 8 + 32
 
-// WriteClosing writes the encoding of a Closing to w. The function result writes the field Result,
-// exactly size bytes.
+// WriteClosing writes the encoding of a Closing to w. The function result must write the field
+// Result, which has exactly size bytes.
 func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
 	if _, err := w.Write(wire.AppendLength([]byte{version}, size)); err != nil {
 		return err
@@ -92,14 +92,14 @@ func readReceipt(r *wire.Reader) (out Receipt) {
 	return out
 }
 
-// Compare orders receipts by plan and then by client, as in a Closing.
+// Compare orders receipts by plan, then client, as in a Closing.
 func (r Receipt) Compare(s Receipt) int {
 	return cmp.Or(cmp.Compare(r.Ask, s.Ask), cmp.Compare(r.Client, s.Client))
 }
 
 // An Abortion is the body of an Abort entry or an Exclude entry.
 type Abortion struct {
-	By     identity.Name // party that aborted the study, or client that was excluded
+	By     identity.Name // party that aborted the study, or client that is excluded
 	Reason string
 }
 

@@ -9,23 +9,23 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Kind is the kind of an entry, as defined by the phases of a study. The kinds of plans end with
-// "plan", those of outcomes with "outcome".
+// A Kind is the kind of an entry. The phases of a study define kinds: those of plans end in "plan",
+// and those of outcomes in "outcome".
 type Kind string
 
 // These are the kinds of entries that are neither plans nor outcomes.
 const (
-	Roster Kind = "roster" // the whole roster in the first entry; a change of it in later ones
+	Roster Kind = "roster" // the whole roster in the first entry; a change to it in later ones
 	End    Kind = "end"    // last entry of a completed study
 	Abort  Kind = "abort"  // last entry of an aborted study
 
-	Exclude Kind = "exclude" // excludes a client; the body is an Abortion that names it
+	Exclude Kind = "exclude" // excludes a client; the body is an Abortion with its name
 )
 
-// The kinds of entries between a plan and its outcome in a study with secure sums. Package sums
-// defines their bodies.
+// These are the kinds of entries that come between a plan and its outcome in a study with secure
+// sums. Package sums defines their bodies.
 const (
-	Cut         Kind = "cut"         // deals that are added up
+	Cut         Kind = "cut"         // the deals to be added up
 	Certificate Kind = "certificate" // confirmations of the cut
 	Opening     Kind = "opening"     // shares of the sum
 )
@@ -36,8 +36,8 @@ func (k Kind) Plan() bool { return k.domain() == signed.Plan }
 // Outcome reports whether entries of this kind are outcomes.
 func (k Kind) Outcome() bool { return k.domain() == signed.Outcome }
 
-// Step reports whether entries of this kind lie between a plan and its outcome, as a step of secure
-// aggregation.
+// Step reports whether entries of this kind are steps of secure aggregation, which come between a
+// plan and its outcome.
 func (k Kind) Step() bool { return k == Cut || k == Certificate || k == Opening }
 
 // Last reports whether an entry of this kind ends its transcript.
@@ -45,17 +45,17 @@ func (k Kind) Last() bool { return k == End || k == Abort }
 
 const (
 	maxKind = 32
-	// version is the first byte of every payload that does not begin with committed or fetched.
+	// version is the first byte of all payloads that do not begin with committed or fetched.
 	version = 1
-	// committed is the first byte of two payloads in a study with commitments: of the first entry,
-	// and of an answer.
+	// committed is the first byte of two payloads in a study with commitments: that of the first
+	// entry, and that of an answer.
 	committed = 2
 	// fetched is the first byte of the first entry's payload if clients fetch each release
-	// separately. The study then has commitments.
+	// separately. Such a study has commitments.
 	fetched = 3
 )
 
-// versioned returns a reader of the bytes after the first one, which must be version.
+// versioned returns a reader for all bytes after the first one. The first byte must be version.
 func versioned(b []byte) *wire.Reader {
 	r := wire.NewReader(b)
 	if r.Uint8() != version {
@@ -69,7 +69,7 @@ var domains = map[Kind]identity.Domain{
 	Cut: signed.Cut, Certificate: signed.Certificate, Opening: signed.Opening,
 }
 
-// domain returns the signature domain of an entry, or "" for an unknown kind.
+// domain returns the signature domain for an entry of this kind, or "" if the kind is unknown.
 func (k Kind) domain() identity.Domain {
 	if k == "" || len(k) > maxKind || strings.Trim(string(k), "abcdefghijklmnopqrstuvwxyz-") != "" {
 		return ""
@@ -83,22 +83,22 @@ func (k Kind) domain() identity.Domain {
 	return domains[k]
 }
 
-// An Entry is the content of an envelope of the transcript.
+// An Entry is the content of a transcript envelope.
 type Entry struct {
 	Number   uint64 // number of the entry, from 1
 	Kind     Kind
-	Ask      uint64 // number of the plan, from 1, in a plan, a step or an outcome; otherwise 0
+	Ask      uint64 // number of the plan, from 1, if the entry is a plan, a step or an outcome; otherwise 0
 	Model    Hash   // hash of λ after this entry
-	Previous Hash   // SHA-256 of the previous envelope; zero for the first entry
+	Previous Hash   // SHA-256 of the previous envelope; zero in the first entry
 	Body     Body
-	Hash     Hash // SHA-256 of this entry's envelope
-	Commits  bool // whether the study has commitments; set only in the first entry
-	// whether clients fetch each release separately, because they are too large for an outcome;
-	// only in the first entry
+	Hash     Hash // SHA-256 of this envelope
+	Commits  bool // whether the study has commitments; only set in the first entry
+	// whether clients fetch each release separately, because the releases are too large for an
+	// outcome; only set in the first entry
 	Fetches bool
 }
 
-// ErrForm is returned for malformed bytes, and does not depend on them.
+// ErrForm is returned for malformed bytes. It does not depend on the bytes.
 var ErrForm = errors.New("not the encoding of a message of a study: the bytes were changed, cut short, or written by another program")
 
 // payload returns the encoding of the fields that are not in the envelope's header.
@@ -116,7 +116,8 @@ func (e Entry) payload() []byte {
 	return e.Body.Append(b)
 }
 
-// Claims returns the entry in the payload of an envelope, unverified. Ask, Model and Hash are zero.
+// Claims returns the entry in an envelope's payload without verifying it. Ask, Model and Hash are
+// zero.
 func Claims(envelope []byte) (Entry, error) {
 	payload, err := signed.ClaimedPayload(envelope)
 	if err != nil {

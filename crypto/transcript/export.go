@@ -9,19 +9,20 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// An Export is a client's copy of the envelopes of a transcript, all signed by the coordinator. Two
-// exports with different envelopes of the same number are evidence against it.
+// An Export is a client's copy of a transcript's envelopes, which the coordinator has signed. If
+// two exports have different envelopes with the same number, this is evidence against the
+// coordinator.
 type Export struct {
 	Study       string        `json:"study"` // SHA-256 of the study document, in hexadecimal
 	Client      identity.Name `json:"client"`
-	Coordinator []byte        `json:"coordinator"`        // the coordinator's entry in the first version of the roster
+	Coordinator []byte        `json:"coordinator"`        // the coordinator's entry in the first roster
 	Renewals    [][]byte      `json:"renewals,omitempty"` // renewals of Coordinator, in order
-	// envelopes in the order of their entries, beginning with the first that the client has kept
+	// envelopes in the order of their entries, from the first one that the client has kept
 	Envelopes [][]byte `json:"envelopes"`
 }
 
-// Entries checks every signature and the links between the entries, and returns them. The export
-// must belong to the given study and coordinator.
+// Entries returns the entries, after it has checked all signatures and the links between the
+// entries. The export must be from the given study and coordinator.
 func (x *Export) Entries(study Hash, coordinator identity.Fingerprint) ([]Entry, error) {
 	hub, err := roster.ParseEntry(x.Coordinator, study)
 	if err != nil {
@@ -34,7 +35,7 @@ func (x *Export) Entries(study Hash, coordinator identity.Fingerprint) ([]Entry,
 	entries := make([]Entry, 0, len(x.Envelopes))
 	for _, envelope := range x.Envelopes {
 		e, err := verified(envelope, study, hub.Key)
-		for len(renewals) > 0 && errors.Is(err, signed.ErrSender) { // the envelope is signed with a later identity
+		for len(renewals) > 0 && errors.Is(err, signed.ErrSender) { // the envelope was signed with a later identity
 			if hub, err = roster.Latest(study, hub, renewals[:1]); err != nil {
 				return nil, fmt.Errorf("the coordinator's new keys: %w", err)
 			}
@@ -52,7 +53,7 @@ func (x *Export) Entries(study Hash, coordinator identity.Fingerprint) ([]Entry,
 	return entries, nil
 }
 
-// verified returns the entry in an envelope that the coordinator has signed for a study.
+// verified returns the entry in an envelope that the coordinator must have signed for this study.
 func verified(envelope []byte, study Hash, coordinator identity.PublicKey) (Entry, error) {
 	claims, err := signed.Claims(envelope)
 	if err != nil {
@@ -73,7 +74,7 @@ func verified(envelope []byte, study Hash, coordinator identity.PublicKey) (Entr
 	return e, err
 }
 
-// A Fork is the error for two copies of a transcript that differ. It contains the first pair of
+// A Fork is the error for two contradicting copies of a transcript. It has the first pair of
 // different entries with the same number, both signed by the coordinator.
 type Fork struct{ One, Other Entry }
 
@@ -85,8 +86,8 @@ func (f *Fork) Error() string {
 	return fmt.Sprintf("the coordinator has signed two entries with the number %d (%s%s): it has shown two histories of the study from there on", f.One.Number, f.One.Kind, plan)
 }
 
-// Compare returns the number of entries that two copies of a transcript have in common. The error
-// is a [*Fork] if entries with the same number differ.
+// Compare returns how many entries two copies of a transcript have in common. If they have
+// different entries with the same number, the error is a [*Fork].
 func Compare(one, other []Entry) (common int, err error) {
 	byNumber := map[uint64]Entry{}
 	for _, e := range one {

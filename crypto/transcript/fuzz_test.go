@@ -7,7 +7,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFollow passes signed entries to Follow, which must either advance the chain by one valid
+// FuzzFollow passes signed entries to Follow. Follow must either advance the chain by one valid
 // entry or leave it unchanged.
 //
 //abuse:case P01 an invalid entry leaves the chain unchanged and takes bounded memory

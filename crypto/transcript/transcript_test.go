@@ -34,7 +34,7 @@ func filled(b byte) (h Hash) {
 	return h
 }
 
-// A federation has the identities of a coordinator and a client, and their roster.
+// A federation has a coordinator, a client, their identities and their roster.
 type federation struct {
 	hub, north *identity.Identity
 	members    *roster.Roster
@@ -105,7 +105,7 @@ func TestChainFollowsATranscript(t *testing.T) {
 		if e.Number != uint64(n+1) || e.Previous != c.Position().Head || e.Hash != sha256.Sum256(i.envelope) || e.Body != BodyOf(i.body) {
 			t.Errorf("entry %d is %+v", n+1, e)
 		}
-		// A chain that was moved to the stored position must continue in the same way.
+		// A chain that continues from the stored position must give the same results.
 		if n == 3 {
 			other := f.follow(t, f.begin(), items[0]).At(c.Position())
 			if again, _, err := other.Follow(i.envelope, i.body); err != nil || again.Position() != next.Position() {
@@ -120,8 +120,8 @@ func TestChainFollowsATranscript(t *testing.T) {
 	}
 }
 
-// signs returns an item whose entry and body the coordinator has signed. change, if not nil, alters
-// the header before the signature.
+// signs returns an item with an entry and a body that the coordinator has signed. Unless it is nil,
+// change modifies the header before that.
 func signs(t *testing.T, f *federation, e Entry, body string, change func(h *signed.Header)) item {
 	t.Helper()
 	e.Body = BodyOf([]byte(body))
@@ -224,7 +224,7 @@ func TestMisplacedEntriesAreNotSigned(t *testing.T) {
 	}
 }
 
-// The bytes are from Python's struct module.
+// The bytes were made with Python's struct module.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/v1.txt")
 	check(t, err)
@@ -320,7 +320,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(Entry{Number: 1, Kind: Roster, Commits: true}.payload())
 	f.Add(Answered{Outcome: []byte("sum"), Envelopes: [][]byte{{1}, {2, 3}}}.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		memory.Bound(t, 5*len(b), func() { // each of the five parsers may use len(b) bytes
+		memory.Bound(t, 5*len(b), func() { // each of the five parsers may allocate len(b) bytes
 			parsePayload(b)
 			ParseClosing(b)
 			ParseAbortion(b)
@@ -345,7 +345,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// closingBytes returns the encoding of c that WriteClosing must write.
+// closingBytes returns the encoding of c that WriteClosing should write.
 func closingBytes(c Closing) []byte {
 	b := wire.AppendBytes([]byte{version}, c.Result)
 	return appendReceipts(b, c.Receipts)

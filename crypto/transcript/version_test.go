@@ -10,8 +10,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// renews gives new keys to the named party. It returns the new identity, and a renewal that the
-// previous identity, before, has signed.
+// renews gives new keys to the party with the given name. It returns the new identity, and a
+// renewal that is signed by the previous identity, before.
 func renews(t *testing.T, c Chain, name identity.Name, before *identity.Identity) (*identity.Identity, roster.Renewal) {
 	t.Helper()
 	key, err := seal.Generate()
@@ -25,8 +25,8 @@ func renews(t *testing.T, c Chain, name identity.Name, before *identity.Identity
 }
 
 // The coordinator and a client get new keys, and then the client's keys are revoked. Signatures
-// with old keys are refused, no version can be left out or repeated, and an export has the same
-// entries.
+// with old keys must be refused, it must not be possible to leave out or repeat a version, and an
+// export must have the same entries.
 //
 //abuse:case P10 after a new version of the roster the keys before it sign nothing, and no version is left out
 func TestVersionsOfTheRoster(t *testing.T) {
@@ -76,7 +76,7 @@ func TestVersionsOfTheRoster(t *testing.T) {
 		t.Errorf("a change without its check: %v", err)
 	}
 	forged := Entry{Kind: Roster, Number: 3, Previous: BodyOf(envelopes[1]).Hash, Body: BodyOf(two.body)}
-	header := second.Header(signed.Roster, 0, filled(2)) // the header names the roster before the change
+	header := second.Header(signed.Roster, 0, filled(2)) // the header has the hash of the roster before the change
 	unchanged, err := signed.Sign(newHub, header, forged.payload())
 	check(t, err)
 	if _, _, err := second.Follow(unchanged, two.body); !errors.Is(err, ErrRoster) {

@@ -1,6 +1,6 @@
 // Package wire defines the binary encoding of all signed and sealed messages. Numbers have a fixed
-// width and are big-endian. A byte string is preceded by its length. Every value has exactly one
-// encoding, and every encoding represents exactly one value.
+// width and are big-endian. A byte string comes after its length. Each value has exactly one
+// encoding, and each encoding stands for exactly one value.
 package wire
 
 import "encoding/binary"
@@ -11,25 +11,25 @@ func AppendUint16(b []byte, n uint16) []byte { return binary.BigEndian.AppendUin
 // AppendUint64 appends n in eight bytes.
 func AppendUint64(b []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(b, n) }
 
-// AppendBytes appends the length of s in four bytes, then s. The length must be less than 2³².
+// AppendBytes appends the length of s (four bytes) and then s. The length must be less than 2³².
 func AppendBytes[S string | []byte](b []byte, s S) []byte {
 	return append(AppendLength(b, len(s)), s...)
 }
 
-// AppendLength appends n as AppendBytes writes a length.
+// AppendLength appends n in the form in which AppendBytes writes a length.
 func AppendLength(b []byte, n int) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
 
-// A Reader decodes an encoding without copying or allocating. After a failed read, all later reads
-// fail too, so callers need to check only Done at the end.
+// A Reader decodes an encoding without copying or allocating. Once a read has failed, all later
+// reads fail too, so callers need only check Done at the end.
 type Reader struct {
 	rest   []byte
 	failed bool
 }
 
-// NewReader returns a reader of b. The reader does not change b.
+// NewReader returns a reader of b. It does not change b.
 func NewReader(b []byte) *Reader { return &Reader{rest: b} }
 
-// Take returns the next n bytes, which share memory with the input, or nil if there are fewer.
+// Take returns the next n bytes, without copying them. If there are fewer, it returns nil.
 func (r *Reader) Take(n int) []byte {
 	if r.failed || n < 0 || n > len(r.rest) {
 		r.failed = true
@@ -40,7 +40,7 @@ func (r *Reader) Take(n int) []byte {
 	return taken
 }
 
-// Fixed fills dst with the next bytes, or leaves it unchanged if there are too few.
+// Fixed fills dst with the next bytes. If there are too few, it leaves dst unchanged.
 func (r *Reader) Fixed(dst []byte) { copy(dst, r.Take(len(dst))) }
 
 // Uint8 returns the next byte, or 0 if the read fails.
@@ -67,8 +67,8 @@ func (r *Reader) Uint64() uint64 {
 	return 0
 }
 
-// Bytes returns a byte string of at most limit bytes, which shares memory with the input. The read
-// fails if the length exceeds the limit or the rest of the input.
+// Bytes returns a byte string of at most limit bytes, without copying it. The read fails if the
+// string is longer than limit or than the rest of the input.
 func (r *Reader) Bytes(limit int) []byte {
 	n := r.Length(limit)
 	if r.failed {
@@ -77,8 +77,8 @@ func (r *Reader) Bytes(limit int) []byte {
 	return r.Take(n)
 }
 
-// Length reads the length of a byte string without the string, which may be missing. The read fails
-// if the length exceeds the limit.
+// Length reads the length of a byte string but not the string itself, which need not be there. The
+// read fails if the length exceeds limit.
 func (r *Reader) Length(limit int) int {
 	b := r.Take(4)
 	if b == nil {
@@ -95,11 +95,11 @@ func (r *Reader) Length(limit int) int {
 // Len returns the number of bytes that remain to be read.
 func (r *Reader) Len() int { return len(r.rest) }
 
-// Fail makes all later reads fail, after a value that is well formed but not valid.
+// Fail makes all later reads fail. Callers use it if a value is well formed but not valid.
 func (r *Reader) Fail() { r.failed = true }
 
 // Failed reports whether a read has failed.
 func (r *Reader) Failed() bool { return r.failed }
 
-// Done reports whether the whole input was read and no read failed.
+// Done reports whether the whole input was read without a failure.
 func (r *Reader) Done() bool { return !r.failed && len(r.rest) == 0 }

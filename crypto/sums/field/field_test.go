@@ -9,7 +9,7 @@ import (
 
 var prime = new(big.Int).SetUint64(P)
 
-// element draws an element. Values near 0 and near P are frequent.
+// element draws an element. Values close to 0 or to P are frequent.
 func element(t *rapid.T, label string) uint64 {
 	x := rapid.Uint64Range(0, P-1).Draw(t, label)
 	if rapid.Bool().Draw(t, label+" from the end") {

@@ -6,19 +6,19 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// Block is the maximum number of words of a column that [Matrix.Apply] processes at a time, which
-// fit in the fastest cache of a processor.
+// Block is how many words of a column [Matrix.Apply] processes at a time, at most. They fit into a
+// processor's fastest cache.
 const Block = 128
 
-// A Matrix computes new columns as linear combinations of given ones, word by word. The
-// coefficients are public.
+// A Matrix computes new columns from given ones. Each word is a linear combination of the given
+// columns' words, with public coefficients.
 type Matrix [][]uint64
 
-// Apply sets dst[r] to the sum over c of m[r][c]·src[c]. All columns must have the same length, at
-// most Block.
+// Apply sets dst[r] to the sum of m[r][c]·src[c] over all c. All columns must have the same length,
+// which is at most Block.
 func (m Matrix) Apply(dst, src [][]uint64) {
 	var all [Block]uint64
-	var crossed []uint64 // F(0, src) (see addCrossed); computed for the first row that needs it
+	var crossed []uint64 // F(0, src) (see addCrossed); computed when the first row needs it
 	for r, row := range m {
 		if signs(row) {
 			addSigned(dst[r], row, src)
@@ -36,7 +36,7 @@ func (m Matrix) Apply(dst, src [][]uint64) {
 	}
 }
 
-// Sum returns a matrix with one row, which adds up the columns of the dealers.
+// Sum returns a matrix with a single row, which adds up the dealers' columns.
 func Sum(dealers int) Matrix {
 	row := make([]uint64, dealers)
 	for c := range row {
@@ -45,8 +45,8 @@ func Sum(dealers int) Matrix {
 	return Matrix{row}
 }
 
-// signs reports whether all coefficients of a row are 1 or −1, as for a sum, and in schemes in
-// which no client may be missing.
+// signs reports whether all coefficients of a row are 1 or −1. They are for a sum, and if no client
+// may be missing.
 func signs(row []uint64) bool {
 	for _, k := range row {
 		if k != 1 && k != field.P-1 {
@@ -62,7 +62,7 @@ func addSigned(dst, row []uint64, src [][]uint64) {
 		var flip [4]uint64
 		for i, k := range row[c:min(c+4, len(row))] {
 			if k != 1 {
-				flip[i] = field.P // all bits of P are 1, so x ^ P = P − x
+				flip[i] = field.P // all 61 bits of P are 1, so x ^ P = P − x
 			}
 		}
 		addFour(dst, flip, pad(src[c:], len(dst)))
@@ -78,8 +78,8 @@ func pad(src [][]uint64, words int) (x [8][]uint64) {
 
 var zeros [Block]uint64
 
-// addFour adds the first four columns of x to dst, or subtracts a column whose flip is P. Loads and
-// stores take most of the time, so it processes four columns at once.
+// addFour adds the first four columns of x to dst. A column whose flip is P is subtracted instead.
+// Most of the time goes into loads and stores, so addFour processes four columns at once.
 func addFour(dst []uint64, flip [4]uint64, x [8][]uint64) {
 	n := len(dst)
 	x0, x1, x2, x3 := x[0][:n], x[1][:n], x[2][:n], x[3][:n]
@@ -93,9 +93,9 @@ func addFour(dst []uint64, flip [4]uint64, x [8][]uint64) {
 //
 //	Σ_c k[c]·x[c] = F(k, x) − F(k, 0) − F(0, x).
 //
-// F(0, x) is the same for all rows k of a matrix and computed once, so a row needs only half as
-// many products (S. Winograd, A New Algorithm for Inner Product, IEEE Transactions on Computers
-// C-17, 1968, pages 693 and 694).
+// F(0, x) is the same for all rows k of a matrix and is computed only once, so that a row needs
+// only half as many multiplications (S. Winograd, A New Algorithm for Inner Product, IEEE
+// Transactions on Computers C-17, 1968, pages 693 and 694).
 
 // cross returns F(k, 0).
 func cross(k []uint64) (sum uint64) {
@@ -105,7 +105,8 @@ func cross(k []uint64) (sum uint64) {
 	return sum
 }
 
-// addCrossed adds F(k, src) to dst, whose numbers can be P or larger. A nil k counts as zeros.
+// addCrossed adds F(k, src) to dst, whose numbers may be P or larger. If k is nil, it counts as all
+// zeros.
 func addCrossed(dst, k []uint64, src [][]uint64) {
 	for c := 0; c < len(src); c += 8 {
 		var some [8]uint64
@@ -114,8 +115,8 @@ func addCrossed(dst, k []uint64, src [][]uint64) {
 	}
 }
 
-// addEight adds to dst the terms of F(k, x) for eight columns: four products, each below 2¹²⁴,
-// whose sum fits into two words.
+// addEight adds the terms of F(k, x) for eight columns to dst. These are four products below 2¹²⁴,
+// so their sum fits into two words.
 func addEight(dst []uint64, k [8]uint64, x [8][]uint64) {
 	n := len(dst)
 	x0, x1, x2, x3 := x[0][:n], x[1][:n], x[2][:n], x[3][:n]

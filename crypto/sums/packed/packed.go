@@ -1,20 +1,19 @@
 // Package packed shares vectors of field elements among the clients of a study. It implements
-// packed Shamir sharing (Franklin and Yung, STOC 1992), in a form in which a dealer need not send
+// packed Shamir sharing (Franklin and Yung, STOC 1992) in a form that spares a dealer from sending
 // all columns.
 //
-// Clients have places from 1 to Clients. A dealer arranges its vector as Packed secrets of n words
+// Clients have places from 1 to Clients. A dealer splits its vector into Packed secrets of n words
 // each. For each word number i there is a polynomial f of degree below Fewest, and word i of secret
 // a is f(Clients + a). Word i of the holder at place j is v_j·f(j), where v_j is a public constant
-// that is not zero. The n words of a holder are the holder's column. Any Fewest columns determine
-// the secrets. Any Hidden columns are independent of the secrets.
+// other than zero. A holder's n words are its column. Any Fewest columns determine the secrets. Any
+// Hidden columns are independent of the secrets.
 //
-// A dealer is also a holder. The columns of Hidden other holders are random, and each of these
-// holders can compute its column from a key. These columns and the secrets determine the
-// polynomials. The dealer sends the columns of the remaining 2·Missing holders, and keeps its own
-// column.
+// A dealer is also a holder. For Hidden other holders, the column is random, and the holder can
+// compute it from a key. Together with the secrets, these columns determine the polynomials. The
+// dealer sends the columns of the remaining 2·Missing holders, and keeps its own.
 //
-// If no client may be missing, the constants v_j make the secret equal to the sum of all columns.
-// The scheme is then the scheme of pairwise masks, and a dealer sends no column.
+// If no client may be missing, the constants v_j are such that the secret is the sum of all
+// columns. The scheme is then that of pairwise masks, and a dealer sends no columns.
 package packed
 
 import (
@@ -27,20 +26,20 @@ import (
 // MaxClients is the maximum number of clients.
 const MaxClients = 1023
 
-// A Scheme contains the number of clients, the number that can open a sum, and constants that
-// follow from these.
+// A Scheme has the number of clients, the number of them that can open a sum, and constants that
+// follow from these two.
 type Scheme struct {
 	Clients int
-	Fewest  int // number of columns that determine the secrets, U_min
+	Fewest  int // U_min, the number of columns that determine the secrets
 
 	inverse []uint64 // inverse[x] is 1/x, for x from 1 to Clients + Packed
-	// v[j] is the public constant v_j by which the words of the holder at place j are multiplied,
-	// and over[j] is 1/v_j. Both are 1 at the points of secrets.
+	// v[j] is the public constant v_j, by which the words of the holder at place j are multiplied.
+	// over[j] is 1/v_j. Both are 1 at points that belong to secrets.
 	v, over []uint64
 }
 
-// New returns the scheme for the given number of clients, where fewest of them can open a sum. It
-// returns an error if the column of a single client would reveal a part of a vector.
+// New returns the scheme for the given number of clients, if fewest of them can open a sum. It
+// returns an error if a single client's column would reveal part of a vector.
 func New(clients, fewest int) (*Scheme, error) {
 	if clients < 2 || clients > MaxClients || fewest > clients {
 		return nil, fmt.Errorf("%d clients, of which %d are needed to open a sum: there must be 2 to %d clients, and no more can be needed than there are", clients, fewest, MaxClients)
@@ -53,15 +52,15 @@ func New(clients, fewest int) (*Scheme, error) {
 	s.inverse, s.v, s.over = make([]uint64, points), make([]uint64, points), make([]uint64, points)
 	s.inverse[1] = 1
 	for x := uint64(2); x < uint64(points); x++ {
-		// P = (P/x)·x + P mod x, so modulo P, 1/x is −(P/x)/(P mod x).
+		// Since P = (P/x)·x + P mod x, 1/x is −(P/x)/(P mod x) modulo P.
 		s.inverse[x] = field.Mul(field.P-field.P/x, s.inverse[field.P%x])
 	}
 	s.constants()
 	return s, nil
 }
 
-// constants computes v_j = (−1)^(M−j)·binomial(M, j − 1), where M is the number of clients. For a
-// polynomial f of degree below M, v_j is the coefficient of f(j) in f(M + 1).
+// constants computes v_j = (−1)^(M−j)·binomial(M, j − 1), where M is the number of clients. If a
+// polynomial f has degree below M, v_j is the coefficient of f(j) in f(M + 1).
 func (s *Scheme) constants() {
 	v, over := uint64(1), uint64(1)
 	for j := range s.v {
@@ -82,7 +81,7 @@ func (s *Scheme) constants() {
 	}
 }
 
-// Missing returns the number of clients that may be missing.
+// Missing returns how many clients may be missing.
 func (s *Scheme) Missing() int { return s.Clients - s.Fewest }
 
 // Hidden returns h, the largest number of columns that together reveal nothing about the secrets.
@@ -91,25 +90,26 @@ func (s *Scheme) Hidden() int { return s.Fewest - s.Packed() }
 // Packed returns the number of secrets in one polynomial.
 func (s *Scheme) Packed() int { return s.Missing() + 1 }
 
-// Sent returns the number of columns that a dealer sends.
+// Sent returns how many columns a dealer sends.
 func (s *Scheme) Sent() int { return 2 * s.Missing() }
 
-// Words returns the number of words in a column, for vectors of the given length.
+// Words returns how many words a column has for vectors of the given length.
 func (s *Scheme) Words(length int) int { return (length + s.Packed() - 1) / s.Packed() }
 
 // Offset returns the position of a holder's column in a dealer's deal, from 0. The dealer sends the
-// columns 0 to Sent − 1. The holders compute the others from keys, except for the last, the
-// dealer's own.
+// columns 0 to Sent − 1. The others are computed from keys by their holders, except for the last,
+// which is the dealer's own.
 func (s *Scheme) Offset(dealer, holder int) int {
 	return (holder - dealer - 1 + s.Clients) % s.Clients
 }
 
-// Holder returns the holder of a dealer's column with the given offset.
+// Holder returns the holder whose column has the given offset in a dealer's deal.
 func (s *Scheme) Holder(dealer, offset int) int { return (dealer+offset)%s.Clients + 1 }
 
-// Dealing returns the matrix with which a dealer computes the columns that cannot be chosen freely.
-// Its inputs are the secrets, then the columns that holders compute from keys. Its outputs are the
-// columns that the dealer sends, then its own. Columns are in the order of their offsets.
+// Dealing returns the matrix by which a dealer computes the columns that it cannot choose freely.
+// The inputs are first the secrets, and then the columns that holders compute from keys. The
+// outputs are first the columns that the dealer sends, and then its own. Columns are in the order
+// of their offsets.
 func (s *Scheme) Dealing(dealer int) Matrix {
 	from, to := s.secrets(), []int(nil)
 	for offset := range s.Clients - 1 {
@@ -122,16 +122,16 @@ func (s *Scheme) Dealing(dealer int) Matrix {
 	return s.interpolate(from, append(to, dealer))
 }
 
-// Opening returns the matrix that computes the secrets from the columns of Fewest holders, in
-// increasing order.
+// Opening returns the matrix that computes the secrets from the columns of Fewest holders, which
+// are in increasing order.
 func (s *Scheme) Opening(holders []int) Matrix { return s.interpolate(holders, s.secrets()) }
 
-// Agreeing returns a matrix that computes the columns of the holders in others from those of Fewest
-// holders. If an actual column differs, the columns do not belong to the same polynomials.
+// Agreeing returns the matrix that computes the columns of others from those of Fewest holders. If
+// an actual column is different, the columns do not belong to the same polynomials.
 func (s *Scheme) Agreeing(holders, others []int) Matrix { return s.interpolate(holders, others) }
 
-// secrets returns the points at which the polynomials have the secrets as values: Clients + a for
-// secret a, from 1.
+// secrets returns the points at which the polynomials take the secrets as values. For secret a,
+// counted from 1, the point is Clients + a.
 func (s *Scheme) secrets() []int {
 	points := make([]int, s.Packed())
 	for a := range points {
@@ -148,11 +148,11 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 	return s.inverse[a-b]
 }
 
-// interpolate returns the matrix that computes the values of polynomials f at the points in wanted
-// from those at the points in known, by Lagrange's formula. No point may be in both. At the place j
-// of a holder, the value is v_j·f(j) instead of f(j).
+// interpolate returns a matrix that applies Lagrange's formula: it computes the values of
+// polynomials f at the points in wanted from those at the points in known. The two must have no
+// point in common. If a point is the place j of a holder, the value is v_j·f(j) instead of f(j).
 func (s *Scheme) interpolate(known, wanted []int) Matrix {
-	// By Lagrange's formula, the coefficient of f(x) in f(z) is
+	// According to Lagrange's formula, the coefficient of f(x) in f(z) is
 	//
 	//	Π_y(z − y) / ((z − x)·Π_{y≠x}(x − y)),
 	//

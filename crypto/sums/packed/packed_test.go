@@ -26,7 +26,7 @@ func words(t *rapid.T, n int, label string) []uint64 {
 	return rapid.SliceOfN(rapid.OneOf(edge, rapid.Uint64Range(0, field.P-1)), n, n).Draw(t, label)
 }
 
-// dealt makes a random deal. It returns the secrets, and all columns by the place of the holder.
+// dealt makes a random deal. It returns the secrets, and all columns by the holder's place.
 func dealt(t *rapid.T, s *Scheme, dealer, n int) (secrets [][]uint64, columns map[int][]uint64) {
 	columns = map[int][]uint64{}
 	var in [][]uint64
@@ -115,7 +115,8 @@ func equal(a, b [][]uint64) bool {
 	return slices.EqualFunc(a, b, func(x, y []uint64) bool { return slices.Equal(x, y) })
 }
 
-// The columns of one dealer, and the secrets computed from them, must be those of [naive].
+// A dealer's columns, and the secrets that are computed from them, must be the same as those of
+// [naive].
 func TestColumnsAreThoseOfTheNaiveImplementation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rules(t)
@@ -152,9 +153,9 @@ func TestColumnsAreThoseOfTheNaiveImplementation(t *testing.T) {
 	})
 }
 
-// For every set of Hidden holders, the test counts how often these holders get each tuple of words,
-// over all values of the derived columns. The counts must be the same for all secrets. It uses the
-// second implementation with small primes.
+// For each set of Hidden holders, the test looks at each tuple of words that the holders can get,
+// and counts how often they get it over all values of the derived columns. The counts must be the
+// same for all secrets. The test uses the second implementation with small primes.
 func TestHiddenColumnsSayNothing(t *testing.T) {
 	for _, c := range []struct {
 		clients, fewest int
@@ -181,7 +182,8 @@ func TestHiddenColumnsSayNothing(t *testing.T) {
 	}
 }
 
-// TestHiddenColumnsSayNothing could pass because of a mistake in its counts.
+// If its counts were wrong, TestHiddenColumnsSayNothing could pass by mistake. With one more
+// column, the counts must differ.
 func TestOneColumnMoreSaysSomething(t *testing.T) {
 	s, err := New(4, 3)
 	if err != nil {
@@ -216,8 +218,9 @@ func subsets(clients, n int) func(yield func([]int) bool) {
 	}
 }
 
-// count deals secrets that are all equal to secret, from place 1, with every choice of the columns that
-// holders compute from keys. It returns the number of choices for each tuple of words of the holders.
+// count deals equal secrets, each of which is secret, from place 1. It does so for each choice of
+// the columns that holders compute from keys. For each tuple of words that the holders get, it
+// returns the number of choices that lead to it.
 func (n naive) count(s *Scheme, holders []int, secret int64, prime int) map[string]int {
 	var from []int
 	for a := range s.Packed() {
@@ -250,7 +253,7 @@ func (n naive) count(s *Scheme, holders []int, secret int64, prime int) map[stri
 	return counts
 }
 
-// Without missing clients, the scheme needs only additions and subtractions.
+// If no client may be missing, the scheme must only add and subtract.
 func TestWithoutMissingClientsColumnsAddUp(t *testing.T) {
 	for clients := 2; clients <= 40; clients++ {
 		s, err := New(clients, clients)
@@ -274,7 +277,7 @@ func TestWithoutMissingClientsColumnsAddUp(t *testing.T) {
 	}
 }
 
-// Sums of many of the largest products do not overflow 128 bits.
+// Even with the largest factors, sums of many products must not overflow 128 bits.
 func TestLargestProducts(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 1000} {
 		row, src := make([]uint64, n), make([][]uint64, n)
