@@ -14,11 +14,11 @@ import (
 )
 
 // A siege runs one study many times. It kills processes, makes the network unreliable, and limits
-// the size of files, as a full disk would.
+// the size of files as if the disk were full.
 type siege struct {
 	base  string
 	proxy *proxy
-	net   *network // state that each run copies; all clients have joined and approved
+	net   *network // state that each run copies, in which all clients have joined and approved
 	kills int
 	full  int
 }
@@ -28,7 +28,7 @@ const (
 	runTime   = 4 * time.Minute
 )
 
-// besiege runs the study number times, with consecutive seeds that begin at from.
+// besiege runs the study number times. The seeds are consecutive and begin at from.
 func besiege(ctx context.Context, number, from string) error {
 	runs, err := strconv.Atoi(number)
 	if err != nil {
@@ -64,8 +64,8 @@ func besiege(ctx context.Context, number, from string) error {
 	return nil
 }
 
-// prepare creates the state that every run copies, in which all clients have joined and approved
-// the study.
+// prepare creates the state that each run copies, in which all clients have joined and approved the
+// study.
 func (s *siege) prepare(ctx context.Context) error {
 	records := filepath.Join(s.base, "records")
 	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", "simulation.clients=3", "--set", "federation.min_clients=2",
@@ -93,7 +93,7 @@ func (s *siege) prepare(ctx context.Context) error {
 	if err := s.net.kill(hub); err != nil {
 		return err
 	}
-	// The copies must not contain the socket, because a socket cannot be copied.
+	// The state must not have the socket, because sockets cannot be copied.
 	return os.Remove(filepath.Join(s.net.state(hub), "admin.sock"))
 }
 
@@ -120,7 +120,7 @@ func (s *siege) run(ctx context.Context, seed uint64) error {
 	return os.RemoveAll(n.dir)
 }
 
-// A battle is one run of a siege.
+// A battle is a single run in a siege.
 type battle struct {
 	siege *siege
 	net   *network
@@ -128,7 +128,7 @@ type battle struct {
 	ends  chan end
 	lives map[string]*exec.Cmd
 	done  map[string]bool
-	limit map[string]bool // processes with a limit on the size of files
+	limit map[string]bool // processes whose file size is limited
 }
 
 type end struct {
@@ -169,7 +169,7 @@ func (b *battle) upTo(most time.Duration) time.Duration {
 	return time.Duration(b.rng.Int64N(int64(most)))
 }
 
-// strike kills the given process with probability 4/5, and otherwise cuts all connections.
+// strike kills the given process with probability 4/5. Otherwise it cuts all connections.
 func (b *battle) strike(id string) {
 	if b.rng.IntN(5) == 0 {
 		b.siege.proxy.cut()
@@ -181,15 +181,15 @@ func (b *battle) strike(id string) {
 	}
 }
 
-// start starts a process. At random it limits the size of the files of the process, as a full disk
-// would.
+// start starts a process. At random, it limits the size of the process's files as if the disk were
+// full.
 func (b *battle) start(id string) error {
 	args := []string{"serve", "--listen", b.net.address, "--round-deadline", roundTime.String(), "--log", "json"}
 	program := "coordinator"
 	if id != hub {
 		program = "client"
 		args = []string{"--log", "json", "run", "--round-deadline", roundTime.String(), "--data", filepath.Join(b.net.records, id+".csv"), "--result", b.net.result(id)}
-		// Remove an incomplete result that a killed process may have left.
+		// If the process was killed before, it may have left an incomplete result.
 		if err := os.RemoveAll(b.net.result(id)); err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (b *battle) start(id string) error {
 	b.limit[id] = b.rng.IntN(6) == 0
 	if b.limit[id] {
 		b.siege.full++
-		blocks := strconv.Itoa(40 + b.rng.IntN(200)) // limit of the file size, in blocks of 1024 bytes
+		blocks := strconv.Itoa(40 + b.rng.IntN(200)) // maximum file size in blocks of 1024 bytes
 		line = append([]string{"bash", "-c", "ulimit -f \"$0\" && exec \"$@\"", blocks}, line...)
 	}
 	c, err := b.net.launch(id, line)
@@ -208,14 +208,14 @@ func (b *battle) start(id string) error {
 	b.lives[id] = c
 	go func() { b.ends <- end{id, c.Wait()} }()
 	if b.limit[id] {
-		// When the process is killed, it restarts, perhaps without the limit.
+		// The process restarts after it is killed, this time perhaps without the limit.
 		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() })
 	}
 	return nil
 }
 
-// ended handles the end of a process. It starts the process again if it was killed or had a
-// temporary problem.
+// ended deals with the end of a process. If the process was killed or had a temporary problem, it
+// starts it again.
 func (b *battle) ended(e end) error {
 	full := b.limit[e.id]
 	delete(b.lives, e.id)
@@ -232,8 +232,8 @@ func (b *battle) ended(e end) error {
 	return b.start(e.id)
 }
 
-// unreachable is the exit code of a client that cannot reach the coordinator, see
-// docs/use/exit-codes.md.
+// unreachable is the exit code of a client that cannot reach the coordinator (see
+// docs/use/exit-codes.md).
 const unreachable = 6
 
 // stop kills all running processes: the coordinator and, after an error, the clients.
@@ -246,8 +246,8 @@ func (b *battle) stop() {
 	}
 }
 
-// whole verifies all ledgers and the transcript, and returns an error unless all clients have the
-// same posterior.
+// whole verifies all ledgers and the transcript. It returns an error if the clients have different
+// posteriors.
 func (n *network) whole(ctx context.Context) error {
 	if err := n.verify(ctx); err != nil {
 		return err

@@ -15,22 +15,22 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// An attack is a study of ten rounds in which one party attacks the others. The attacker is a
-// program with a planted fault or a client with changed records.
+// An attack is a study of ten rounds in which one party attacks the others. The attacker runs a
+// program with a planted fault, or is a client with changed records.
 type attack struct {
 	says, by, fault string // description, attacker, and fault in the attacker's program
 	clients         int
-	// function that changes the attacker's records; nil if they stay the same
+	// changes the attacker's records; nil if they stay the same
 	file func(records string) error
 
-	finder, log string         // party whose log must name the attack, and text that the log must contain
-	exits       map[string]int // exit codes of parties when the attack is over
-	excluded    bool           // whether the operator excludes the attacker when the log names the attack
+	finder, log string         // party whose log must report the attack, and text that the log must contain
+	exits       map[string]int // exit codes of the parties at the end of the attack
+	excluded    bool           // whether the operator excludes the attacker as soon as the log reports the attack
 }
 
 const (
 	evilClient = "client-1"
-	mostRounds = 3 // largest number of rounds that an attack may cost the others
+	mostRounds = 3 // maximum number of rounds that an attack may cost the other parties
 )
 
 var attacks = []attack{
@@ -56,7 +56,7 @@ var attacks = []attack{
 	},
 }
 
-// attackEdits returns the edits that plant the attacks in copies of the programs.
+// attackEdits returns the edits that plant the attacks into copies of the programs.
 func attackEdits() []overlay.Edit {
 	return []overlay.Edit{
 		{File: "pvi/server.go", Anchor: "\t\toutcome.Sum, outcome.Releases = r.Sum, r.Releases\n", Before: `
@@ -101,8 +101,8 @@ func evil(ctx context.Context) error {
 	return nil
 }
 
-// play runs a study under attack until it is over. It returns the number of rounds that the attack
-// cost the others.
+// play runs a study under attack to its end. It returns the number of rounds that the attack cost
+// the others.
 func (a attack) play(ctx context.Context, dir, programs string) (rounds int, err error) {
 	records := filepath.Join(dir, "records")
 	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", fmt.Sprint("simulation.clients=", a.clients), "--set", "inference.rounds=10")
@@ -142,7 +142,7 @@ func (a attack) play(ctx context.Context, dir, programs string) (rounds int, err
 	return a.cost(n)
 }
 
-// excludes waits for a text in the log of the coordinator, and then excludes a client.
+// excludes waits until the coordinator's log contains a text, and then excludes a client.
 func (n *network) excludes(ctx context.Context, client, text string) error {
 	for {
 		log, err := os.ReadFile(n.state(hub) + ".log")
@@ -161,7 +161,7 @@ func (n *network) excludes(ctx context.Context, client, text string) error {
 	}
 }
 
-// over waits until all parties that must end have ended.
+// over waits until every party that is supposed to end has ended.
 func (a attack) over(n *network) error {
 	for _, id := range slices.Sorted(maps.Keys(a.exits)) {
 		code, err := n.exit(id, most)
@@ -175,7 +175,7 @@ func (a attack) over(n *network) error {
 	return nil
 }
 
-// again runs a client, and restarts it whenever it ends, until stop is called.
+// again runs a client, and starts it again whenever it ends, until stop is called.
 func (n *network) again(ctx context.Context, id string) (stop func()) {
 	alone := *n
 	alone.running = map[string]*exec.Cmd{}
@@ -203,9 +203,10 @@ func (n *network) again(ctx context.Context, id string) (stop func()) {
 	}
 }
 
-// cost returns the number of rounds that an attack cost the others: those charged to another client
-// or, if the attacker was excluded, those in which its answers were accepted. It is an error if
-// there are more than mostRounds, or if the log of the finder does not name the attack.
+// cost returns the number of rounds that an attack cost the others: the rounds charged to another
+// client or, if the attacker was excluded, the rounds in which its answers were accepted. It
+// returns an error if there are more than mostRounds, or if the finder's log does not report the
+// attack.
 func (a attack) cost(n *network) (rounds int, err error) {
 	payer, says := "client-2", "an answer was charged"
 	if a.excluded {
@@ -228,7 +229,7 @@ func (a attack) cost(n *network) (rounds int, err error) {
 	return rounds, nil
 }
 
-// invent replaces the attacker's records by 200,000 copies of one record.
+// invent replaces the attacker's records by 200,000 copies of a single record.
 func invent(records string) error {
 	path := filepath.Join(records, evilClient+".csv")
 	text, err := os.ReadFile(path)

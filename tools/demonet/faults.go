@@ -11,8 +11,8 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// observing returns the edits that make daemons draw their noise from a seed and record their
-// actions.
+// observing returns the edits that make daemons draw their noise from a seed and record what they
+// do.
 func observing() []overlay.Edit {
 	return []overlay.Edit{
 		{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.Noise\n", After: "\tseen.Answered(int(ask), answer.Release)\n"},
@@ -23,15 +23,15 @@ func observing() []overlay.Edit {
 	}
 }
 
-// Lines of code that edits use as anchors.
+// Edits use these lines of code as anchors.
 const (
 	answering  = "\tanswer, failed := a.compute(ctx, ask)\n"
 	submitting = "\terr := link.Submit(ctx, item)\n"
 	keeping    = "\trecords = records.Keep(m.Study)\n"
 )
 
-// A processFault is a planted fault with which an action of the client, such as its exit code,
-// depends on one record.
+// A processFault is a planted fault: because of it, something that the client does, such as its
+// exit code, depends on one record.
 type processFault struct {
 	name, says string
 	edit       overlay.Edit
@@ -71,7 +71,7 @@ func faultEdits() (edits []overlay.Edit) {
 	return edits
 }
 
-// seeds is the number of trials of each fault.
+// seeds is the number of seeds with which each fault is tried.
 const seeds = 20
 
 // findFaults checks that the observer finds every fault in processFaults with every seed.

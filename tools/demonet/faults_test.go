@@ -7,7 +7,8 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// The command demonet outcomes builds these daemons and checks that it finds the faults.
+// The test only checks that the edits fit. The command demonet outcomes builds these daemons and
+// checks that it finds the faults.
 func TestEditsFitTheDaemons(t *testing.T) {
 	for name, edits := range map[string][]overlay.Edit{
 		"observed": append(observing(), faultEdits()...), "attacking": attackEdits(), "seeded": seeding(),

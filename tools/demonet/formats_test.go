@@ -65,11 +65,11 @@ func visitsOf(client int) (all []visit) {
 	return all
 }
 
-// A store writes the records of a client in one format to path and an extension, and returns the
-// flags with which the client reads them.
+// A store writes a client's records in one format. path lacks the file extension, which the store
+// adds. It returns the flags with which the client reads the records.
 type store func(t *testing.T, path string, records []visit) []string
 
-// csvText returns records as CSV. The column "number" is not declared in the study.
+// csvText returns records as CSV. The study does not declare the column "number".
 func csvText(records []visit) []byte {
 	var b bytes.Buffer
 	b.WriteString("number,age,ward,stay\n")
@@ -109,7 +109,8 @@ func asArrow(t *testing.T, path string, records []visit) []string {
 	return []string{"--data", f.Name()}
 }
 
-// query writes a file with a query that selects the records, and returns the flag for this file.
+// query writes a file with an SQL query that selects the records, and returns the flag for this
+// file.
 func query(t *testing.T, path, order string) []string {
 	check(t, os.WriteFile(path+".sql", []byte("select age, ward, stay from visits order by "+order), 0o600))
 	return []string{"--query", path + ".sql"}
@@ -156,7 +157,7 @@ func TestFormatsHaveOnePosterior(t *testing.T) {
 	}
 }
 
-// federate runs a federation of processes, and returns its posterior. Client i reads the format of
+// federate runs a federation of processes and returns the posterior. Client i reads the format of
 // stores[i].
 func federate(t *testing.T, programs string, stores ...store) string {
 	t.Helper()

@@ -67,7 +67,7 @@ func main() {
 
 var records = filepath.Join(dir, "records")
 
-// once runs a study once, with settings in the form that the simulator accepts.
+// once runs a study once. Settings have the form that the simulator accepts.
 func once(ctx context.Context, study string, settings []string) error {
 	clients, err := deal(ctx, records, study, settings...)
 	if err != nil {
@@ -105,14 +105,14 @@ func demo(ctx context.Context) error {
 	return nil
 }
 
-// A run is one execution of a federation, in its own folder. disturb is called while the federation
-// runs.
+// A run is one execution of a federation in a folder of its own. disturb is called while the
+// federation runs.
 type run struct {
 	name, programs string
 	disturb        func(context.Context, *network) error
 }
 
-// twice runs a federation twice, and returns an error if the posteriors differ.
+// twice runs a federation two times, and returns an error if the two posteriors differ.
 func twice(ctx context.Context, records string, clients []string, runs [2]run) (second *posterior, err error) {
 	var first *posterior
 	for _, r := range runs {
@@ -131,19 +131,19 @@ func twice(ctx context.Context, records string, clients []string, runs [2]run) (
 // dealHospitals generates the records of four clients, and returns the names of the clients.
 func dealHospitals(ctx context.Context) (clients []string, err error) {
 	say("Records of four hospitals, made up, in files of their own: %s", records)
-	// Use version 1 of the study language, because upgrade begins the study with a build that may
-	// not know version 2.
+	// upgrade begins the study with a build that may not know version 2 of the study language, so
+	// use version 1.
 	return deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private", "--set", "study.version=1",
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
 }
 
-// A posterior is the result of a run, as bytes for comparison and as a table for people.
+// A posterior is the result of a run, both as bytes to compare and as a table to read.
 type posterior struct {
 	exact []byte
 	table string
 }
 
-// leave is the disturb of a run without faults.
+// leave is the disturb of a run in which nothing goes wrong.
 func leave(context.Context, *network) error { return nil }
 
 func (r run) play(ctx context.Context, records string, clients []string) (*posterior, error) {

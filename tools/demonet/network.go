@@ -25,13 +25,13 @@ type network struct {
 	dir, records, address string
 	clients               []string
 	running               map[string]*exec.Cmd
-	programs              map[string]string // folder of the programs that each party runs, by name of the party
+	programs              map[string]string // folder with the programs that a party runs, by name of the party
 
-	// environment, if not nil, returns additional environment variables for a process. The process
-	// then discards its standard output, and writes only logs.
+	// environment, if not nil, returns further environment variables for a process. The standard
+	// output of such a process is discarded, and only its logs are kept.
 	environment func(id, state string) []string
 
-	deadline time.Duration // how long a round waits for answers
+	deadline time.Duration // time for which a round waits for answers
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 	interrupted = 130   // exit code of a process that was asked to stop
 )
 
-// deal writes the records of each client to a file and returns the names of the clients.
+// deal writes each client's records to a file and returns the clients' names.
 func deal(ctx context.Context, records, study string, settings ...string) (clients []string, err error) {
 	args := []string{"deal", study, "--out", records, "--json"}
 	text, err := command(ctx, bin, "sim", append(args, settings...)...)
@@ -62,8 +62,8 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 	return clients, nil
 }
 
-// found creates the study and an invitation for each client. The coordinator listens at listens,
-// and clients connect to called.
+// found creates the study and an invitation for each client. The coordinator listens at the address
+// listens, and clients connect to the address called.
 func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}, deadline: 10 * time.Minute}
 	for _, id := range clients {
@@ -77,7 +77,7 @@ func found(ctx context.Context, dir, records string, clients []string, programs,
 	return n, err
 }
 
-// foundAnywhere does the same as found with an unused address of this machine.
+// foundAnywhere is like found, with an unused address of this machine.
 func foundAnywhere(ctx context.Context, dir, records string, clients []string, programs string) (*network, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -96,7 +96,7 @@ func freeAddress() (string, error) {
 
 func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 
-// each calls do for one party after another, until there is an error.
+// each calls do for one party after the other. It stops at the first error.
 func each(ids []string, do func(id string) error) error {
 	for _, id := range ids {
 		if err := do(id); err != nil {
@@ -106,16 +106,16 @@ func each(ids []string, do func(id string) error) error {
 	return nil
 }
 
-// start starts or restarts processes. A client that has not joined joins first.
+// start starts or restarts processes. A client that has not yet joined joins first.
 func (n *network) start(ctx context.Context, ids ...string) error {
 	return each(ids, func(id string) error { return n.begin(ctx, id) })
 }
 
 func (n *network) begin(ctx context.Context, id string) error {
 	if id == hub {
-		// Remove the socket that a killed coordinator leaves behind, so that a new one shows that
-		// the new coordinator serves. A command that runs earlier could lock the coordinator's
-		// state.
+		// A killed coordinator leaves its socket behind. Remove it, so that the next socket shows
+		// that the new coordinator is serving. A command that ran earlier could lock the
+		// coordinator's state.
 		if err := os.Remove(n.socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -147,7 +147,7 @@ func (n *network) serving(ctx context.Context) error {
 	}
 }
 
-// join makes a client join, permit any study, and approve this one.
+// join makes a client join the study and approve it, with a policy that permits any study.
 func (n *network) join(ctx context.Context, id string) error {
 	if _, err := n.command(ctx, id, "client", "--state", n.state(id), "join", filepath.Join(n.dir, "invitations", id+".invitation")); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (n *network) join(ctx context.Context, id string) error {
 	return err
 }
 
-// permit writes a policy that permits any study. Use it only for generated or public records.
+// permit writes a policy that permits any study. It is safe only for generated or public records.
 func permit(path string) error {
 	policy, err := os.ReadFile(path)
 	if err != nil {
@@ -189,7 +189,8 @@ func (n *network) run(id, program string, args ...string) error {
 	return err
 }
 
-// launch starts a command in the background, and appends its output to the log of a party.
+// launch starts a command in the background. The command's output is appended to the log of a
+// party.
 func (n *network) launch(id string, line []string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(n.state(id)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -204,7 +205,7 @@ func (n *network) launch(id string, line []string) (*exec.Cmd, error) {
 	return c, c.Start()
 }
 
-// kill kills a process immediately, as a power failure would.
+// kill kills a process at once, as a power failure would.
 func (n *network) kill(id string) error {
 	c := n.running[id]
 	if err := c.Process.Kill(); err != nil {
@@ -218,7 +219,7 @@ func (n *network) kill(id string) error {
 	return nil
 }
 
-// ask sends a signal to a process and waits until the process ends.
+// ask sends a signal to a process and waits for its end.
 func (n *network) ask(id string, signal os.Signal) error {
 	c := n.running[id]
 	if err := c.Process.Signal(signal); err != nil {
@@ -232,7 +233,7 @@ func (n *network) ask(id string, signal os.Signal) error {
 	return nil
 }
 
-// wait waits until a process ends, and returns an error unless its exit code is 0.
+// wait waits for the end of a process. It returns an error unless the exit code is 0.
 func (n *network) wait(id string) error {
 	c := n.running[id]
 	delete(n.running, id)
@@ -279,7 +280,7 @@ func disturb(ctx context.Context, n *network) error {
 	return nil
 }
 
-// status contains the fields of a study's status that demonet reads.
+// status has those fields of a study's status that demonet reads.
 type status struct {
 	Asked int `json:"asked"`
 	Of    int `json:"questions"`
@@ -292,7 +293,7 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch waits until done returns true for the status of the study. It returns the current round.
+// watch waits until done returns true for the study's status. It returns the current round.
 func (n *network) watch(ctx context.Context, done func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -308,7 +309,7 @@ func (n *network) watch(ctx context.Context, done func(status) bool) (round int,
 	}
 	defer func() {
 		cancel()
-		_ = c.Wait() // Wait returns an error, because the process was killed
+		_ = c.Wait() // Wait returns an error because the process was killed
 	}()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var s status

@@ -23,7 +23,8 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// These are the clients of the studies whose outcomes are compared. The first client has two files.
+// These are the clients in studies whose outcomes are compared. There are two files for the first
+// client.
 const first, second = "first", "second"
 
 // outcomes checks that no observer can distinguish two files of one client. It runs each study
@@ -61,7 +62,7 @@ func outcomes(ctx context.Context, all bool) error {
 	return findFaults(ctx, programs, pairs[0])
 }
 
-// together runs tasks in parallel and joins their errors.
+// together runs tasks in parallel and returns their joined errors.
 func together(tasks []func() error) error {
 	var g errgroup.Group
 	g.SetLimit(runtime.NumCPU())
@@ -72,11 +73,11 @@ func together(tasks []func() error) error {
 			return nil
 		})
 	}
-	_ = g.Wait() // it is nil, because the errors are in errs
+	_ = g.Wait() // always nil, because the errors are in errs
 	return errors.Join(errs...)
 }
 
-// observer is the path of the package whose functions the edits call.
+// observer is the package whose functions the edits call.
 const observer = "fedpvi/tools/demonet/seen"
 
 func builtWith(name string, edits []overlay.Edit) (string, error) {
@@ -91,7 +92,7 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// outside the repository, because the go command would treat copies inside it as a package
+	// not in the repository, where the go command would treat the copies as a package
 	copies, err := os.MkdirTemp("", "outcomes")
 	if err != nil {
 		return "", err
@@ -110,10 +111,11 @@ type trial struct {
 	dir      string
 	programs string
 	seed     int
-	fault    string // fault of the programs; empty for none
+	fault    string // fault in the programs; empty for none
 }
 
-// run describes the first observable difference between the runs with the two files, or returns "".
+// run describes the first observable difference between the runs with the two files, or returns ""
+// if there is none.
 func (t *trial) run(ctx context.Context) (string, error) {
 	if err := t.files(); err != nil {
 		return "", err
@@ -138,7 +140,7 @@ func (t *trial) run(ctx context.Context) (string, error) {
 	return t.pair.Far(worlds[0].answer, worlds[1].answer)
 }
 
-// files writes the study and the files of records for both runs.
+// files writes the study and the record files for both runs.
 func (t *trial) files() error {
 	for k, text := range t.pair.Files {
 		records := filepath.Join(t.dir, fmt.Sprint(k))
@@ -154,7 +156,7 @@ func (t *trial) files() error {
 	return nil
 }
 
-// joined lets the clients join and approve the study, and stops the coordinator.
+// joined makes the clients join and approve the study, and then stops the coordinator.
 func (t *trial) joined(ctx context.Context, n *network) error {
 	n.environment = t.environment
 	if err := n.start(ctx, hub); err != nil {
@@ -169,8 +171,8 @@ func (t *trial) joined(ctx context.Context, n *network) error {
 	return os.RemoveAll(n.socket())
 }
 
-// environment returns variables for the process of a party: the seed of its noise, the file for its
-// actions, and the fault.
+// environment returns the variables for a party's process: the seed of its noise, the file in which
+// it records its actions, and the fault.
 func (t *trial) environment(id, state string) []string {
 	seed := 3 * t.seed
 	if id == second {
@@ -179,11 +181,11 @@ func (t *trial) environment(id, state string) []string {
 	return []string{seen.SeedVariable + "=" + fmt.Sprint(seed), seen.SeenVariable + "=" + state + ".seen", seen.FaultVariable + "=" + t.fault}
 }
 
-// A process is killed after the time most, because it can wait forever if another one failed.
+// A process is killed after this time, because it may wait for ever if another process has failed.
 const most = time.Minute
 
-// play runs the study with file k of the first client, in a copy of joined, and returns what others
-// can observe.
+// play runs the study with file k of the first client, in a copy of joined. It returns everything
+// that others can observe.
 func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error) {
 	n := *joined
 	n.dir, n.records, n.running = filepath.Join(t.dir, fmt.Sprintf("world-%d", k)), filepath.Join(t.dir, fmt.Sprint(k)), map[string]*exec.Cmd{}
@@ -202,7 +204,7 @@ func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error
 			return nil, err
 		}
 		if w.exits[id] = code; code != 0 {
-			break // the other processes would wait forever
+			break // otherwise the remaining processes would wait for ever
 		}
 	}
 	n.stop()
@@ -232,7 +234,7 @@ func copyState(to, from string) error {
 	})
 }
 
-// exit waits until a process ends and returns its exit code. After the time most it kills the
+// exit waits for the end of a process and returns its exit code. After the time most, it kills the
 // process and returns −1.
 func (n *network) exit(id string, most time.Duration) (int, error) {
 	c := n.running[id]
@@ -246,17 +248,17 @@ func (n *network) exit(id string, most time.Duration) (int, error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-// A world is everything that others can observe in one run of a study.
+// A world is everything that others can observe while a study runs once.
 type world struct {
 	exits   map[string]int
 	logs    map[string][]string
 	metrics map[string][]string
-	sizes   [][]int // for each message of the first client, the number of the plan and the sizes in bytes
+	sizes   [][]int // for each message of the first client, the plan's number and the sizes in bytes
 	plans   []int   // plans that the first client answered
 	answer  []byte  // first answer of the first client
 }
 
-// differs describes the first difference between two worlds, or returns "".
+// differs describes the first difference between two worlds, or returns "" if there is none.
 func (w *world) differs(from *world) string {
 	switch {
 	case !reflect.DeepEqual(w.exits, from.exits):
@@ -295,7 +297,7 @@ func (w *world) read(id, state string) error {
 			w.logs[id] = append(w.logs[id], timeless(line))
 		}
 	}
-	if id == hub { // the operating system decides which client's call comes first
+	if id == hub { // the operating system decides which client calls first
 		slices.Sort(w.logs[id])
 	}
 	file, err := os.Open(state + ".seen")
@@ -332,8 +334,8 @@ func (w *world) note(id string, s seen.Deed) {
 	}
 }
 
-// forgetOrder removes from an asynchronous study the details that depend on the clock: the numbers
-// of plans, the order of log lines, and the counts of requests for new entries.
+// forgetOrder removes details that depend on the clock from an asynchronous study: plan numbers,
+// the order of log lines, and how often clients asked for new entries.
 func (w *world) forgetOrder() {
 	clear(w.plans)
 	for _, s := range w.sizes {
@@ -352,10 +354,10 @@ func (w *world) forgetOrder() {
 	}
 }
 
-// numbers matches the numbers of plans and entries in logs.
+// numbers matches the numbers of plans and entries in log lines.
 var numbers = regexp.MustCompile(`"(ask|entry|question)":\d+,?`)
 
-// released matches lines and metrics about the verdict on a round and the influence of answers.
+// released matches lines and metrics about a round's verdict and about the influence of answers.
 // Both follow from released numbers, which may differ between the runs.
 var released = regexp.MustCompile("a round was (accepted|rejected)|verdict|influence of an answer|an answer is unlike the others|fedpvi_answer_norm")
 

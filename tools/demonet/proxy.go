@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A proxy forwards connections to the coordinator over a simulated bad network. It delays bytes,
-// cuts connections at any byte, and repeats the beginning of one connection on another.
+// A proxy forwards connections to the coordinator as a bad network would. It delays bytes, cuts
+// connections at any byte, and repeats the beginning of one connection on another.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -84,7 +84,7 @@ func (p *proxy) know(c net.Conn, open bool) {
 	}
 }
 
-// A whim is a random decision to delay some bytes, to cut the connection, or to repeat the bytes.
+// A whim is a random decision: to delay some bytes, to cut the connection, or to repeat the bytes.
 type whim struct {
 	hold  time.Duration
 	keep  int // number of bytes to forward before a cut; negative for no cut
@@ -109,7 +109,7 @@ func (p *proxy) whim(n int) whim {
 	return w
 }
 
-// copy forwards bytes from one connection to another, and then closes both.
+// copy forwards bytes from one connection to another until one of them ends, and then closes both.
 func (p *proxy) copy(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
@@ -123,7 +123,7 @@ func (p *proxy) copy(to, from net.Conn) {
 				p.sayAgain(b[:n])
 			}
 			if w.keep >= 0 {
-				_, _ = to.Write(b[:w.keep]) // an error does not matter, because the connection is cut next
+				_, _ = to.Write(b[:w.keep]) // the connection is cut next, so an error does not matter
 				return
 			}
 			if _, err := to.Write(b[:n]); err != nil {
@@ -136,7 +136,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	}
 }
 
-// sayAgain sends bytes of a connection again, over a new connection.
+// sayAgain sends bytes that were sent before once more, over a new connection.
 func (p *proxy) sayAgain(b []byte) {
 	c, err := net.Dial("tcp", p.to)
 	if err != nil {

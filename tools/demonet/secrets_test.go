@@ -60,7 +60,7 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// A tap is a writer that stores all data.
+// A tap is a writer that keeps everything written to it.
 type tap struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -85,22 +85,22 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// An observed is a federation in one process. It records all output: logs at every level, errors,
-// metrics, and the bytes of connections.
+// An observed is a federation in one process that records all of its output: logs at every level,
+// errors, metrics, and the bytes on connections.
 type observed struct {
 	t       *testing.T
 	dir     string
 	shown   tap
 	clients string // address at which clients reach the coordinator, through the wiretap
 	metrics string
-	gossip  string // address of the coordinator's gossip
+	gossip  string // address for the coordinator's gossip
 }
 
 func (o *observed) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(&o.shown, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// fail records an error in the form in which a user would see it.
+// fail records an error as a user would see it.
 func (o *observed) fail(err error) {
 	o.t.Helper()
 	if err == nil {
@@ -109,8 +109,8 @@ func (o *observed) fail(err error) {
 	fmt.Fprintf(&o.shown, "%v\n%+v\n", err, err)
 }
 
-// serve runs the coordinator's daemon until the study is over. The returned channel receives its
-// error.
+// serve runs the coordinator's daemon until the study is over. The daemon's error arrives on the
+// returned channel.
 func (o *observed) serve() <-chan error {
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -130,8 +130,8 @@ func (o *observed) serve() <-chan error {
 	return done
 }
 
-// wiretap forwards connections from at to to, and records their bytes. It returns the address at
-// which it listens.
+// wiretap forwards connections from the address at to the address to and records their bytes. It
+// returns the address at which it listens.
 func (o *observed) wiretap(at, to string) (address string) {
 	l, err := net.Listen("tcp", at)
 	check(o.t, err)
@@ -153,7 +153,7 @@ func (o *observed) wiretap(at, to string) (address string) {
 			}
 			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
 				pipes.Go(func() {
-					// Copy returns when the connection ends.
+					// Copy returns when the connection has ended.
 					_, _ = io.Copy(way[1], io.TeeReader(way[0], &o.shown))
 					way[0].Close()
 					way[1].Close()
@@ -164,8 +164,7 @@ func (o *observed) wiretap(at, to string) (address string) {
 	return l.Addr().String()
 }
 
-// tapped is a loopback address on which a wiretap can use the same port as the coordinator, which
-// listens on another address.
+// tapped is a second loopback address. On it, a wiretap can have the same port as the coordinator.
 const tapped = "127.0.0.2"
 
 func (o *observed) free() string {
@@ -184,8 +183,8 @@ func (o *observed) open(name identity.Name) *client.Client {
 	return c
 }
 
-// take runs a client from joining to the end of the study. It also tries to take part before it has
-// approved the study, which must fail.
+// take runs a client from joining to the end of the study. Before the client approves the study,
+// take also tries to take part, which must fail.
 func (o *observed) take(ctx context.Context, name identity.Name, text, data string) error {
 	c := o.open(name)
 	defer c.Close()
@@ -219,7 +218,7 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 		Show:   func(s client.Status) { fmt.Fprintf(&o.shown, "%+v\n", s) },
 	}
 	_, err = c.Run(ctx, run)
-	o.fail(err) // an error is expected, because the client has not approved the study
+	o.fail(err) // this must fail, because the client has not approved the study
 	if _, err := c.Approve(member, policy, "", member.Hash.String()); err != nil {
 		return err
 	}
@@ -249,7 +248,8 @@ func (o *observed) measure() error {
 	return err
 }
 
-// secretRecords returns a file with eleven records of one client, and the numbers in the file.
+// secretRecords returns a file with eleven records of one client, and the numbers that the file
+// has.
 func secretRecords(m int) (file string, values []float64) {
 	file = "x,y\n"
 	for i := range 11 {
@@ -261,7 +261,7 @@ func secretRecords(m int) (file string, values []float64) {
 	return file, values
 }
 
-// modes checks that only the owner may access the files and folders of the state directories below
+// modes checks that only the owner can access the files and folders in the state directories below
 // dir.
 func modes(t *testing.T, dir string) {
 	t.Helper()
@@ -308,9 +308,9 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 	return all
 }
 
-// In a whole study, including refusals, no key, invitation or value of a record occurs in a log, an
-// error, a metric, a review, or in the bytes of a connection, and only the owner may read the files
-// of both programs.
+// The test runs a whole study, in which some calls are refused. No key, invitation or record value
+// may occur in a log, an error, a metric or a review, or in the bytes of a connection. Only the
+// owner may read the files of the two programs.
 //
 //abuse:case A17 a whole study of real processes: nothing in logs, errors, metrics, reviews or on the wire
 //abuse:case P14 the token is in a file of its own, and in no log
@@ -325,8 +325,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	})
 	check(t, err)
 	check(t, state.Close())
-	// Clients send gossip to the host to which they connect, which is here the wiretap. So the
-	// wiretap must also listen on the coordinator's gossip port.
+	// Clients send gossip to the host to which they connect. In this test, that is the wiretap, so
+	// it must listen on the coordinator's gossip port too.
 	_, port, err := net.SplitHostPort(o.gossip)
 	check(t, err)
 	o.wiretap(net.JoinHostPort(tapped, port), o.gossip)
@@ -374,16 +374,16 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 }
 
-// gossiped returns the bytes with which every gossip message of a study begins.
+// gossiped returns the bytes at the beginning of every gossip message of a study.
 func gossiped(document []byte) string {
 	label := channel.ServerName(sha256.Sum256(document))
 	return "\xf4" + string(rune(len(label))) + label
 }
 
-// duration matches metrics and log lines that contain a duration.
+// duration matches metrics and log lines that have a duration.
 var duration = regexp.MustCompile(`(?m)^fedpvi_\w*seconds.*$|\b(took|duration|elapsed)=\S+`)
 
-// stranger runs an unknown client, which tries to use an invitation that was already used.
+// stranger runs an unknown client that tries an invitation which was used before.
 func (o *observed) stranger(text string) {
 	c := o.open("stranger")
 	defer c.Close()

@@ -17,11 +17,11 @@ var secureNetworks = []struct {
 	clients int
 }{{"three", 3}, {"four", 4}}
 
-const fewest = 3 // smallest number of hospitals for which a sum is opened
+const fewest = 3 // number of hospitals that a sum needs
 
-// addUp runs each study of secureNetworks twice. In the second run, clients and the coordinator are
-// killed in each step of a round. Every round must open a sum, and the posteriors must be equal bit
-// for bit. Clients draw the same noise in both runs.
+// addUp runs each study of secureNetworks twice. In the second run, it kills clients and the
+// coordinator in every step of a round. Every round must open a sum, and the two posteriors must be
+// equal bit for bit. Clients draw the same noise in both runs.
 func addUp(ctx context.Context, programs string) error {
 	for _, c := range secureNetworks {
 		records := filepath.Join(dir, "records-"+c.name)
@@ -43,12 +43,13 @@ func addUp(ctx context.Context, programs string) error {
 	return nil
 }
 
-// allMoved matches the number of outcomes that moved λ and the number of all outcomes.
+// allMoved matches the number of outcomes that moved λ, and the total number of outcomes.
 var allMoved = regexp.MustCompile(`λ moved in (\d+) of (\d+) outcomes`)
 
 // disturbSteps kills a client and the coordinator in each step of a round, and restarts them. If
-// the study tolerates a missing client, the client restarts only after the others have finished the
-// step. In the step of deals it restarts at once, because the sum would change without its deal.
+// the study can do without one client, the client restarts only after the others have finished the
+// step. But in the step of the deals it restarts at once, because the sum would be different
+// without its deal.
 func disturbSteps(ctx context.Context, n *network) error {
 	for i, step := range []string{"deals", "confirmations", "shares"} {
 		in := func(s status) bool { return len(s.Open) > 0 && s.Open[0].Step == step }
@@ -72,7 +73,7 @@ func disturbSteps(ctx context.Context, n *network) error {
 }
 
 // without kills the client victim and the coordinator, and restarts the coordinator. It restarts
-// the client once done returns true for the status of the study.
+// the client when done returns true for the study's status.
 func (n *network) without(ctx context.Context, victim string, done func(status) bool) error {
 	if err := errors.Join(n.kill(victim), n.restart(ctx, hub)); err != nil {
 		return err
@@ -83,7 +84,7 @@ func (n *network) without(ctx context.Context, victim string, done func(status) 
 	return n.start(ctx, victim)
 }
 
-// seeding returns the edit that lets a client draw noise that depends only on its name and the
+// seeding returns the edit that makes a client draw noise that depends only on its name and the
 // plan. Such noise protects no record.
 func seeding() []overlay.Edit {
 	return []overlay.Edit{{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.NoiseOf(string(a.member.Name))\n"}}

@@ -11,12 +11,12 @@ import (
 	"slices"
 )
 
-// protectedStudies are studies of three clients in which all records of a client are protected
+// protectedStudies are studies with three clients in which all records of a client are protected
 // together.
 var protectedStudies = []struct {
 	name, file string
 	settings   []string
-	released   []string // columns of the run's result that must equal the columns of the simulation
+	released   []string // columns in the run's result that must equal the simulation's columns
 }{
 	{"formula", "experiments/programs/infections.toml", append([]string{"federation.aggregation=secure", "federation.colluders=1"}, estimatesAlone...), estimates},
 	{"program", "experiments/programs/visits.toml", estimatesAlone, estimates},
@@ -28,8 +28,8 @@ var (
 	estimates      = []string{"estimate", "natural_estimate"}
 )
 
-// simulate runs each study of protectedStudies as processes and in the simulator with the same
-// noise. The estimates must be equal bit for bit.
+// simulate runs each study of protectedStudies twice: as processes and, with the same noise, in the
+// simulator. The estimates must be equal bit for bit.
 func simulate(ctx context.Context, programs string) error {
 	for _, c := range protectedStudies {
 		var settings []string
@@ -56,8 +56,9 @@ func simulate(ctx context.Context, programs string) error {
 	return nil
 }
 
-// equalEstimates returns an error unless the given columns of a run's result equal those of the
-// simulator's file. At least one round must have moved λ, so that the comparison is meaningful.
+// equalEstimates returns an error unless the given columns of a run's result equal those in the
+// simulator's file. At least one round must have moved λ. Otherwise the comparison would mean
+// nothing.
 func equalEstimates(p *posterior, file string, columns []string) error {
 	if moved := allMoved.FindStringSubmatch(p.table); moved == nil || moved[1] == "0" {
 		return fmt.Errorf("no round moved λ:\n%s", p.table)
@@ -74,14 +75,14 @@ func equalEstimates(p *posterior, file string, columns []string) error {
 	if err != nil {
 		return err
 	}
-	// After the parameters come the quantities that the study's program generates.
+	// The quantities that the study's program generates come after the parameters.
 	if len(simulated) == 0 || len(released) < len(simulated) || !slices.EqualFunc(simulated, released[:len(simulated)], slices.Equal) {
 		return fmt.Errorf("the estimates\n%s\nare not those of the simulation\n%s", p.exact, text)
 	}
 	return nil
 }
 
-// columnsOf returns columns of a table, by rows.
+// columnsOf returns some columns of a table, row by row.
 func columnsOf(table []byte, names ...string) ([][]string, error) {
 	rows, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
 	if err != nil {

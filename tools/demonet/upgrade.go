@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// upgrade runs a study that an earlier build begins and this build ends. Halfway, it replaces the
-// coordinator and then one client; the other clients keep the earlier build. The posterior must
-// equal that of an undisturbed run bit for bit. This build must be able to read and verify all
-// files of the earlier build.
+// upgrade runs a study that an earlier build begins and this build finishes. Halfway, it replaces
+// the coordinator and then one client, while the other clients keep the earlier build. The
+// posterior must equal that of an undisturbed run, bit for bit. This build must be able to read and
+// verify all files that the earlier build has written.
 func upgrade(ctx context.Context, earlier string) error {
 	for _, program := range []string{"coordinator", "client"} {
 		if _, err := os.Stat(filepath.Join(earlier, program)); err != nil {
@@ -25,7 +25,7 @@ func upgrade(ctx context.Context, earlier string) error {
 	return err
 }
 
-// replace replaces the coordinator and then one client by the programs of this build. It stops each
+// replace replaces the coordinator, and then one client, by the programs of this build. It stops a
 // process with a signal, starts it again, and waits for the next round.
 func replace(ctx context.Context, n *network) error {
 	round, err := n.halfWay(ctx)

@@ -21,7 +21,7 @@ type entry struct {
 	owner int // user ID and group ID of the owner
 }
 
-// pack returns a tar archive. Its bytes do not depend on the machine, the clock or the user.
+// pack returns a tar archive whose bytes do not depend on the machine, the clock or the user.
 func pack(date time.Time, entries []entry) ([]byte, error) {
 	var out bytes.Buffer
 	t := tar.NewWriter(&out)
@@ -41,7 +41,7 @@ func pack(date time.Time, entries []entry) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// squeeze compresses b with gzip, with no file name or time in the header.
+// squeeze compresses b with gzip. The header has no file name and no time.
 func squeeze(b []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -55,11 +55,11 @@ func squeeze(b []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Each archive contains these files of the commit, and manual pages made from it, besides the
-// programs.
+// In addition to the programs, each archive has these files of the commit, and manual pages made
+// from it.
 var alongside = []string{"LICENSE", "SECURITY.md", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 
-// units matches the unit files of systemd, which only archives for Linux contain.
+// units matches the systemd unit files, which only the archives for Linux have.
 const units = "deploy/systemd/*"
 
 func (r release) archive(bin string, t target) error {
@@ -107,7 +107,7 @@ func (r release) archive(bin string, t target) error {
 	return os.WriteFile(filepath.Join(r.out, strings.TrimSuffix(top, "/")+".tar.gz"), b, 0o644)
 }
 
-// hashed returns all files in a folder, in alphabetical order, with their SHA-256.
+// hashed returns the files in a folder with their SHA-256, in alphabetical order.
 func hashed(folder string) (all []resource, err error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -123,7 +123,7 @@ func hashed(folder string) (all []resource, err error) {
 	return all, nil
 }
 
-// sums writes the SHA-256 of all files in a folder, in the format of sha256sum --check.
+// sums writes the SHA-256 of each file in a folder, in the format of sha256sum --check.
 func sums(folder string) error {
 	files, err := hashed(folder)
 	if err != nil {

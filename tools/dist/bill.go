@@ -14,7 +14,7 @@ import (
 )
 
 // A bill is a bill of materials in the JSON format of CycloneDX 1.5. It lists the modules in a
-// program, from the program's build information.
+// program, according to the program's build information.
 type bill struct {
 	Format     string      `json:"bomFormat"`
 	Spec       string      `json:"specVersion"`
@@ -45,7 +45,7 @@ type hash struct {
 }
 
 type licence struct {
-	Expression string `json:"expression"` // licence expression of SPDX
+	Expression string `json:"expression"` // SPDX licence expression
 }
 
 type property struct {
@@ -84,9 +84,9 @@ func (r release) billOf(info *debug.BuildInfo, name string, program []byte) bill
 		if l := r.modules[m.Path].licence; l != "" {
 			c.Licences = []licence{{l}}
 		}
-		// A checksum in go.sum is "h1:" and a SHA-256 in base64: the hash of a list of the module's
-		// files with their hashes. Bills of materials of Go programs state it as the hash of the
-		// module.
+		// A checksum in go.sum is "h1:" followed by a SHA-256 in base64. It is the hash of a list
+		// that has the module's files with their hashes. In bills of materials for Go programs, it
+		// serves as the hash of the module.
 		if sum, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
 			if raw, err := base64.StdEncoding.DecodeString(sum); err == nil {
 				c.Hashes = []hash{{"SHA-256", hex.EncodeToString(raw)}}

@@ -44,7 +44,8 @@ func unpack(t *testing.T, b []byte) (files map[string][]byte, heads map[string]*
 	}
 }
 
-// Every blob is named by its hash, and the index leads to the program through hashes and sizes.
+// The name of every blob must be its hash, and the hashes and sizes must lead from the index to the
+// program.
 func TestImageIsConsistent(t *testing.T) {
 	packed, err := made.oci([]byte("a program"), "client", "arm64")
 	check(t, err)
@@ -88,7 +89,7 @@ func TestImageIsConsistent(t *testing.T) {
 	}
 }
 
-// The bill also has the program's hash.
+// The bill must also have the hash of the program.
 func TestBillListsModules(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -123,7 +124,7 @@ func TestProgramsOfARelease(t *testing.T) {
 	}
 }
 
-// The statement names each file with its hash, the commit, and the type.
+// The statement must have each file with its hash, the commit, and the type.
 func TestProvenance(t *testing.T) {
 	r := made
 	r.out, r.commit = t.TempDir(), "0123"
@@ -152,7 +153,7 @@ func TestProvenance(t *testing.T) {
 	}
 }
 
-// Between the two releases, a file is added that is not committed.
+// Between the two releases, the test adds a file without committing it.
 func TestTwoReleasesAreTheSame(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("builds all programs of two releases: set FEDPVI_LONG=1")
@@ -184,7 +185,7 @@ func TestSums(t *testing.T) {
 	check(t, sums(dir))
 	got, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 	check(t, err)
-	// These are the hashes of the empty string and of "abc" in FIPS 180-4.
+	// FIPS 180-4 gives these hashes for the empty string and for "abc".
 	want := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a\nba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  b\n"
 	if string(got) != want {
 		t.Errorf("%s", got)
@@ -219,8 +220,7 @@ func TestCloneHasOnlyTheCommit(t *testing.T) {
 	}
 }
 
-// Dist can make a release only if it recognises the licence of every module that the programs
-// contain.
+// Dist makes a release only if it recognises the licence of every module in the programs.
 func TestLicences(t *testing.T) {
 	all, err := modules(t.Context(), "../..")
 	check(t, err)

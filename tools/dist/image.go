@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Media types and field names of the OCI image specification, version 1.1. An image contains one
-// program, a folder for its state and a user ID, and nothing else.
+// These are media types and field names from the OCI image specification, version 1.1. An image has
+// one program, a folder for its state, a user ID, and nothing else.
 const (
 	typeIndex    = "application/vnd.oci.image.index.v1+json"
 	typeManifest = "application/vnd.oci.image.manifest.v1+json"
@@ -18,8 +18,8 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// nobody is the user that runs the program, as a number because the image has no file with the
-// names of users.
+// nobody is the user that runs the program. It is a number because the image has no file with user
+// names.
 const nobody = 65532
 
 type descriptor struct {
@@ -66,7 +66,7 @@ type empty struct{}
 // stateOf maps each daemon to the environment variable that sets its state directory.
 var stateOf = map[string]string{"client": "FEDPVI_STATE", "coordinator": "FEDPVI_COORDINATOR_STATE"}
 
-// volume is the folder for the state directory, which only the daemon may read.
+// volume is the folder for the state directory. Only the daemon may read it.
 const volume = "/var/lib/fedpvi"
 
 func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
@@ -83,7 +83,7 @@ func (r release) image(program, name string, t target) error {
 	return os.WriteFile(r.path(name, t, ".oci.tar"), packed, 0o644)
 }
 
-// oci returns an image of one program in the layout of the OCI specification.
+// oci returns an image with one program, in the layout that the OCI specification defines.
 func (r release) oci(program []byte, name, machine string) ([]byte, error) {
 	files, err := pack(r.date, []entry{
 		{name: "usr/", mode: 0o755},

@@ -15,12 +15,12 @@ import (
 
 // A module is a module of the build list, with its licence.
 type module struct {
-	licence string // identifier of the SPDX list, or several identifiers joined by AND
-	texts   string // all files of the module that state a licence or must be passed on with it
+	licence string // SPDX identifier, or several of them joined by AND
+	texts   string // all files of the module that state a licence or must accompany it
 }
 
-// modules returns the modules that programs may contain, by path, from the copies that the go
-// command keeps.
+// modules returns the modules that may be part of the programs, by path. It reads the copies that
+// the go command keeps.
 func modules(ctx context.Context, source string) (map[string]module, error) {
 	list, err := output(ctx, source, "go", "list", "-deps", "-json=Module", "./cmd/...")
 	if err != nil {
@@ -49,7 +49,7 @@ func modules(ctx context.Context, source string) (map[string]module, error) {
 	return all, nil
 }
 
-// licenceFile matches the names of files that state a licence or must be passed on with it.
+// licenceFile matches the names of files that state a licence or must accompany one.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)`)
 
 // licensed reads the licence of the module in a folder.
@@ -92,8 +92,8 @@ func licenceTexts(folder string) (string, error) {
 	return all.String(), nil
 }
 
-// known has a sentence of each licence that identify recognises, with single spaces, and the SPDX
-// identifier.
+// known lists the licences that identify recognises: a sentence from each of them, with single
+// spaces, and its SPDX identifier.
 var known = []struct{ identifier, sentence string }{
 	{"Apache-2.0", "Apache License Version 2.0"},
 	{"MPL-2.0", "Mozilla Public License, version 2.0"},
@@ -105,8 +105,8 @@ var known = []struct{ identifier, sentence string }{
 	{"BSD-3-Clause", "Redistributions in binary form must reproduce the above copyright notice, this list of conditions and the following disclaimer in the documentation and/or other materials provided with the distribution"},
 }
 
-// identify returns the SPDX identifiers of the licences in a text, in alphabetical order. Only the
-// 3-clause BSD licence has the clause on endorsement.
+// identify returns the SPDX identifiers of the licences in a text, in alphabetical order. Of
+// the BSD licences, only the one with three clauses has the clause on endorsement.
 func identify(text string) []string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\r' || r == '\t' || r == '*' }), " ")
 	var found []string
@@ -124,8 +124,8 @@ func identify(text string) []string {
 	return slices.Compact(found)
 }
 
-// licences returns the text of the file LICENCES, with the licences of all modules that programs
-// may contain.
+// licences returns the text of the file LICENCES, which has the licences of all modules that may be
+// part of the programs.
 func (r release) licences() []byte {
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(r.modules)) {

@@ -31,7 +31,7 @@ import (
 	"time"
 )
 
-// A target is a system and a processor, with the programs that are built for them.
+// A target is an operating system and a processor, with the programs that are built for them.
 type target struct {
 	system, processor string
 	programs          []string
@@ -48,7 +48,7 @@ func (t target) executable(program string) string {
 
 var (
 	programs = []string{"client", "coordinator", "sim"}
-	daemons  = []string{"client", "coordinator"} // programs that have an image, for each target of Linux
+	daemons  = []string{"client", "coordinator"} // programs that get an image, for each Linux target
 	targets  = []target{
 		{"linux", "amd64", programs},
 		{"linux", "arm64", programs},
@@ -58,7 +58,7 @@ var (
 	}
 )
 
-// A release is built from this data about a commit.
+// A release holds the data about a commit from which its files are built.
 type release struct {
 	version string
 	commit  string
@@ -111,8 +111,8 @@ func run(ctx context.Context, out, key string) error {
 	return sign(ctx, filepath.Join(out, "SHA256SUMS"), key)
 }
 
-// clone writes the files of the newest commit of the repository in the working directory into an
-// empty folder. It prints a note if files in the working directory differ from the commit.
+// clone writes the files of the repository's newest commit to an empty folder. The repository is
+// that of the working directory. If files there differ from the commit, clone prints a note.
 func clone(ctx context.Context, folder string) error {
 	changed, err := output(ctx, ".", "git", "status", "--porcelain")
 	if err != nil {
@@ -163,15 +163,15 @@ func output(ctx context.Context, folder, program string, args ...string) (string
 	return strings.TrimSpace(string(b)), nil
 }
 
-// environment returns the variables of this process, without those that point git at another
-// repository, and with fixed values for those that change the bytes of a program.
+// environment returns the environment variables of this process. It leaves out those that point git
+// at another repository, and fixes those that change the bytes of a program.
 func environment() []string {
 	kept := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") })
 	return append(kept, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0")
 }
 
-// compile builds the programs of a target into a folder, for this machine if the target has no
-// system. The programs contain the hash and the date of the commit.
+// compile builds a target's programs into a folder. Without an operating system in the target, it
+// builds them for this machine. The programs contain the hash and the date of the commit.
 func (r release) compile(ctx context.Context, folder string, t target) error {
 	args := []string{"build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w", "-o", folder + "/"}
 	for _, p := range t.programs {

@@ -11,8 +11,8 @@ import (
 )
 
 // A statement is an in-toto statement, version 1, with SLSA provenance, version 1
-// (https://slsa.dev/spec/v1.0/provenance). It names the version of Go and the commit. It omits the
-// time of the build, so that the same commit gives the same bytes.
+// (https://slsa.dev/spec/v1.0/provenance). It has the Go version and the commit. It leaves out the
+// build time, so that the same commit gives the same bytes.
 type statement struct {
 	Type      string     `json:"_type"`
 	Subject   []resource `json:"subject"`
@@ -59,8 +59,8 @@ func (r release) provenance() error {
 	return os.WriteFile(filepath.Join(r.out, "fedpvi-"+r.version+".intoto.json"), append(text, '\n'), 0o644)
 }
 
-// sign writes the signature of a file to the file name with .sig added, in the format of ssh-keygen
-// -Y. Without a key, it only prints a note.
+// sign writes the signature of a file to a second file, whose name ends in .sig, in the format of
+// ssh-keygen -Y. Without a key, it only prints a note.
 func sign(ctx context.Context, file, key string) error {
 	if key == "" {
 		fmt.Fprintln(os.Stderr, "dist: SHA256SUMS is not signed; sign a release with make dist SIGN=KEY, a private SSH key")

@@ -29,11 +29,11 @@ import (
 // atOnce is the number of clients that join at the same time.
 const atOnce = 32
 
-// maxEntry is an upper bound on the size in bytes of a transcript entry, even with a million
-// coefficients.
+// maxEntry is an upper bound in bytes on the size of a transcript entry. It is large enough for a
+// million coefficients.
 const maxEntry = 1 << 30
 
-// A light is a simple client without records, ledger and files.
+// A light is a simple client. It has no records, no ledger and no files.
 type light struct {
 	identity *identity.Identity
 	party    channel.Party
@@ -45,7 +45,7 @@ type light struct {
 	asked    time.Time // time at which the last plan arrived
 }
 
-// bytes counts the bytes that all clients have received and sent.
+// bytes counts the bytes that all clients together have received and sent.
 type bytes struct{ received, sent atomic.Int64 }
 
 func (*bytes) Called(string, string) {}
@@ -62,7 +62,7 @@ type crowd struct {
 	moved   bytes
 }
 
-// each calls do for every client, with at most at calls at the same time.
+// each calls do for every client. At most at of these calls run at the same time.
 func (c *crowd) each(at int, do func(p *light) error) error {
 	var all errgroup.Group
 	all.SetLimit(at)
@@ -77,7 +77,7 @@ func (c *crowd) each(at int, do func(p *light) error) error {
 	return all.Wait()
 }
 
-// gather makes all invited clients join and connect.
+// gather makes all invited clients join the study and connect.
 func gather(ctx context.Context, address string, document []byte, invited []coordinator.Invited) (*crowd, error) {
 	st, err := study.Parse("load.toml", document)
 	if err != nil {
@@ -157,13 +157,13 @@ func (p *light) approve(ctx context.Context) error {
 	return p.line.Approve(ctx, envelope)
 }
 
-// A script lets clients answer with zeros, and holds the entries that they have received. Only one
-// client verifies each entry.
+// A script makes clients answer with zeros. It keeps the entries that they receive, so that each
+// entry is verified by only one client.
 type script struct {
-	size   int // count of numbers in an answer
+	size   int // number of elements in an answer
 	padded int // padded size of an answer in bytes
 
-	federation *sums.Federation // rules of secure aggregation; nil if the study has no secure aggregation
+	federation *sums.Federation // rules for secure aggregation; nil without secure aggregation
 	progress   *sums.Progress
 
 	mu      sync.Mutex
@@ -172,9 +172,9 @@ type script struct {
 	times   times
 }
 
-// follow processes entry number, which client p has just received. The first client that receives
-// an entry verifies it. If the coordinator has omitted a body that real clients compute, this
-// client requests the body.
+// follow processes an entry that client p has just received. If p is the first client to receive
+// it, it verifies the entry. If the coordinator has left out a body that real clients compute, p
+// requests the body.
 func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()

@@ -24,13 +24,13 @@ import (
 // A hub is a coordinator that runs in a separate process.
 type hub struct {
 	dir, address string
-	metrics      string // address at which the coordinator serves its metrics
+	metrics      string // address for the coordinator's metrics
 	process      *exec.Cmd
-	empty        usage // memory and CPU time before any client has joined
+	empty        usage // memory and CPU time before the first client joins
 }
 
-// found chooses the address of a coordinator and creates its studies, each with the given number of
-// clients. It returns the invitations of each study, and does not start the coordinator.
+// found chooses an address for a coordinator and creates its studies, each with the given number of
+// clients. It returns the invitations for each study. It does not start the coordinator.
 func found(ctx context.Context, o options, documents [][]byte, clients int) (*hub, [][]coordinator.Invited, error) {
 	h := &hub{dir: filepath.Join(o.dir, "hub")}
 	for _, a := range []*string{&h.address, &h.metrics} {
@@ -45,7 +45,7 @@ func found(ctx context.Context, o options, documents [][]byte, clients int) (*hu
 	return h, all, err
 }
 
-// found creates the studies in the coordinator's state and returns the invitations of each study.
+// found creates the studies in the coordinator's state and returns the invitations for each study.
 func (h *hub) found(ctx context.Context, documents [][]byte, clients int) ([][]coordinator.Invited, error) {
 	state, err := coordinator.Open(h.dir, coordinator.Options{})
 	if err != nil {
@@ -69,7 +69,7 @@ func (h *hub) found(ctx context.Context, documents [][]byte, clients int) ([][]c
 	return all, nil
 }
 
-// bare measures a coordinator with a tiny study that no client joins, as a baseline.
+// bare measures a coordinator whose only study is tiny and has no clients, as a baseline.
 func bare(ctx context.Context, o options) (u usage, err error) {
 	o.dir = filepath.Join(o.dir, "bare")
 	if err := os.Mkdir(o.dir, 0o700); err != nil {
@@ -120,8 +120,8 @@ func (h *hub) stop() error {
 
 // A usage is the memory and the CPU time that a process uses.
 type usage struct {
-	// Memory in bytes: all resident memory, the part without mapped files, and the largest value of
-	// resident so far.
+	// memory in bytes: all resident memory, the part of it without mapped files, and the maximum of
+	// resident so far
 	resident, private, peak int64
 	file                    int64         // size of the state file in bytes
 	processor               time.Duration // CPU time since the start
@@ -170,7 +170,7 @@ func (h *hub) usage() (usage, error) {
 	return u, nil
 }
 
-// live returns the bytes of heap in use at the last garbage collection of the process.
+// live returns how many bytes of the process's heap were in use at the last garbage collection.
 func (h *hub) live(ctx context.Context) (float64, error) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.metrics+"/metrics", nil)
 	if err != nil {
@@ -189,8 +189,8 @@ func (h *hub) live(ctx context.Context) (float64, error) {
 	return 0, errors.New("the coordinator's metrics lack the heap in use")
 }
 
-// most samples the private memory of the process in the background. stop ends the sampling and
-// returns the largest sample in bytes.
+// most samples the process's private memory in the background. stop ends the sampling and returns
+// the largest sample in bytes.
 func (h *hub) most() (stop func() int64) {
 	done, said := make(chan struct{}), make(chan int64)
 	go func() {
@@ -215,14 +215,14 @@ func (h *hub) most() (stop func() int64) {
 	}
 }
 
-// processors returns the CPU time that this process, with all its clients, has used.
+// processors returns the CPU time that this process has used, including all its clients.
 func processors() (time.Duration, error) {
 	var r syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
 }
 
-// connections returns the number of open sockets of the process, including listeners.
+// connections returns how many sockets the process has open, including listeners.
 func (h *hub) connections() (n int, err error) {
 	folder := filepath.Join("/proc", strconv.Itoa(h.process.Process.Pid), "fd")
 	files, err := os.ReadDir(folder)

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The study has at least the requested number of coefficients, and not many more.
+// The study must have at least as many coefficients as requested, but not many more.
 func TestStudyHasCoefficients(t *testing.T) {
 	for _, want := range []int{4, 100, 1000} {
 		st, err := study.Parse("load.toml", document("load", want, 3, options{}))
@@ -27,8 +27,9 @@ func TestStudyHasCoefficients(t *testing.T) {
 	}
 }
 
-// First, all averages of time intervals are on a line. Then the first average is above the line.
-// The values also vary within each interval, which must not affect the trend.
+// In the first case, the averages of all time intervals lie on a line. In the second, the first
+// average lies above the line. The values also vary within each interval, which must not affect the
+// trend.
 func TestTrend(t *testing.T) {
 	const points = 10
 	var at, y []float64
@@ -42,8 +43,8 @@ func TestTrend(t *testing.T) {
 	for i := range points {
 		y[i] += 12
 	}
-	// Here the unit of time is the length of an interval. The centres of the intervals are then
-	// -5.5 to 5.5, with 143 as the sum of squares. The first average is 12 above the line.
+	// If time is measured in intervals, the centres of the intervals are -5.5 to 5.5, and the sum
+	// of their squares is 143. The first average is 12 above the line.
 	slope := 0.5 - 12*5.5/143/points
 	rest := 12*12*(1-1./12) - 5.5*5.5*12*12/143.
 	if got := trendOf(at, y); math.Abs(got.slope-slope) > 1e-12 || math.Abs(got.deviation-math.Sqrt(rest/10/143)/points) > 1e-12 {

@@ -28,8 +28,8 @@ type options struct {
 	secure, published                                   bool
 }
 
-// federation returns the lines of a study file that select secure aggregation, or "". Every sum
-// contains at least four fifths of the clients, and a fifth of them may collude.
+// federation returns the lines of a study file that select secure aggregation, or "" without it.
+// Every sum needs at least four fifths of the clients, and a fifth of them may collude.
 func (o options) federation() string {
 	if !o.secure {
 		return ""
@@ -38,9 +38,9 @@ func (o options) federation() string {
 	return fmt.Sprintf("aggregation = \"secure\"\nmin_clients = %d\ncolluders = %d", fewest, o.clients/5)
 }
 
-// collect is the value of GOGC for this process. With the default, a process with a thousand
+// collect is the value of GOGC for this process. With the default value, a process with a thousand
 // clients would spend a fifth of its time on garbage collection, far more than clients in separate
-// processes.
+// processes do.
 const collect = 400
 
 func main() {

@@ -64,10 +64,10 @@ func rounds(ctx context.Context, o options) error {
 	return nil
 }
 
-// An effort is the cost of a task in the processes of the coordinator and of the clients.
+// An effort is the cost of a task to the processes of the coordinator and the clients.
 type effort struct {
 	lasted         time.Duration
-	hub, crowd     time.Duration // CPU time of the coordinator and of the clients
+	hub, crowd     time.Duration // CPU time used by the coordinator and by the clients
 	received, sent float64       // bytes that the clients received and sent
 }
 
@@ -88,13 +88,13 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 	return e, err
 }
 
-// play runs all clients until they have received the outcome of the given plan, or until the study
-// is over.
+// play runs all clients until they have received the given plan's outcome, or until the study is
+// over.
 func (c *crowd) play(ctx context.Context, s *script, plan uint64) error {
 	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, plan) })
 }
 
-// assemble starts a coordinator with one study, and clients that join it.
+// assemble starts a coordinator with one study, and makes clients join the study.
 func assemble(ctx context.Context, o options) (*hub, *crowd, error) {
 	o.studies = 1
 	h, crowds, err := assembleAll(ctx, o)
@@ -138,8 +138,8 @@ func (c *crowd) begin(ctx context.Context) (*script, error) {
 	return c.script(ctx)
 }
 
-// idle opens connections that wait for studies to begin, and reports the coordinator's memory for
-// each connection, including the memory for joining.
+// idle opens connections that wait for studies to begin. It reports how much memory the coordinator
+// needs per connection, including the memory for joining.
 func idle(ctx context.Context, o options) error {
 	if o.connections < 1 || o.connections > 4 {
 		return errors.New("a client has 1 to 4 connections")
@@ -183,10 +183,10 @@ func idle(ctx context.Context, o options) error {
 	return err
 }
 
-// quiet is the pause before memory is measured.
+// quiet is how long the processes rest before memory is measured.
 const quiet = 10 * time.Second
 
-// wait makes every client wait for an entry on the given number of connections.
+// wait makes every client wait for an entry. It opens the given number of connections.
 func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*transport.Client, error) {
 	lines := make(chan *transport.Client, len(c.clients)*connections)
 	err := c.each(atOnce, func(p *light) error {
@@ -209,10 +209,10 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 	return all, err
 }
 
-// soak runs rounds for a given time, and reports the growth of the coordinator's memory and state
-// file.
+// soak runs rounds for a given time. It reports how much the coordinator's memory and state file
+// grow.
 func soak(ctx context.Context, o options) error {
-	o.rounds = 999_999 // maximum number of rounds of a study
+	o.rounds = 999_999 // more rounds than the study will need
 	h, c, err := assemble(ctx, o)
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func soak(ctx context.Context, o options) error {
 				return err
 			}
 			since := time.Since(began)
-			if since > o.lasts/5 { // the trend is computed without the first fifth of the time
+			if since > o.lasts/5 { // the trend leaves out the first fifth of the time
 				at = append(at, since.Minutes())
 				live, private = append(live, inUse/mega), append(private, float64(u.private)/mega)
 				resident, file = append(resident, float64(u.resident)/mega), append(file, float64(u.file)/mega)
@@ -270,15 +270,15 @@ func soak(ctx context.Context, o options) error {
 	return nil
 }
 
-// stretches is the number of intervals of time into which [trendOf] divides the measurements.
+// stretches is the number of time intervals into which [trendOf] divides the measurements.
 const stretches = 12
 
-// A trend is a growth rate per minute with its standard deviation.
+// A trend is a growth rate per minute, with its standard deviation.
 type trend struct{ slope, deviation float64 }
 
-// trendOf averages the points in intervals of time, and fits a line to the averages by least
-// squares. The intervals are long, because garbage collection makes successive measurements depend
-// on each other. Each interval must have at least one point.
+// trendOf averages the points in each of several time intervals, and fits a line to these averages
+// by least squares. The intervals are long, because garbage collection makes successive
+// measurements depend on each other. Each interval must have a point.
 func trendOf(at, y []float64) trend {
 	var x, means []float64
 	for i := range stretches {

@@ -11,8 +11,8 @@ import (
 )
 
 // With secure aggregation, a simple client sends deals, confirmations and shares with the right
-// sizes and signatures, but only zeros in their bodies. It fetches its columns and does not decrypt
-// them. The benchmarks of package sums measure the time that a real client needs for its columns.
+// sizes and signatures, but with zeros in their bodies. It fetches its columns but does not decrypt
+// them. For the time that a real client needs for its columns, see the benchmarks of package sums.
 
 // prepare sends a client's keys. The body of this message contains only zeros.
 func (s *script) prepare(ctx context.Context, p *light) error {
@@ -39,8 +39,8 @@ func (s *script) deal(ctx context.Context, p *light, plan transcript.Entry) erro
 	return p.line.Submit(ctx, transport.Item{Envelope: envelope, Body: body})
 }
 
-// step sends a client's message for a cut or a certificate. If the coordinator refuses the message
-// because enough others have sent theirs, this is not an error.
+// step sends a client's message for a cut or a certificate. The coordinator refuses the message if
+// enough others have sent theirs. This is not an error.
 func (s *script) step(ctx context.Context, p *light, e transcript.Entry) error {
 	err := s.send(ctx, p, e)
 	var late *transport.Refusal
@@ -73,8 +73,8 @@ func (s *script) send(ctx context.Context, p *light, e transcript.Entry) error {
 	return nil
 }
 
-// columns returns the size in bytes of the columns that a client receives: its parts of the deals
-// in the current cut. The cut contains the deals of all clients.
+// columns returns the size in bytes of the columns that a client receives, which are its parts of
+// the deals in the current cut. The cut has the deals of all clients.
 func (s *script) columns(p *light) int64 {
 	holder := s.federation.Place(p.party.Name)
 	size := 0
@@ -85,7 +85,8 @@ func (s *script) columns(p *light) int64 {
 	return int64(size)
 }
 
-// share selects secure aggregation, with answers of length elements, from at least fewest clients.
+// share selects secure aggregation. Answers have length elements, and at least fewest clients must
+// answer.
 func (s *script) share(fewest, length int) error {
 	f, err := sums.New(s.chain, fewest, length)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 )
 
 // document returns a study file with at least the given number of coefficients, one for each pair
-// of levels of two columns. Beyond 60,000 pairs, the outcome has several classes, each with its own
-// coefficients. If o.published is true, the study publishes releases of statistics of a client's
-// records.
+// of levels of two columns. If there are more than 60,000 pairs, the outcome has several classes
+// with separate coefficients. If o.published is true, the study publishes the clients' releases,
+// which are statistics of their records.
 func document(name string, coefficients, rounds int, o options) []byte {
 	version, solver, pace := 1, "", ""
 	privacy := "unit = \"client\"\nnoise_multiplier = 1.0\ndelta = 1e-5\nclip = 60"
@@ -17,7 +17,7 @@ func document(name string, coefficients, rounds int, o options) []byte {
 		version, pace, solver = 2, "pace = 0\n", "solver = \"clipped-analytical\"\nintervals = \"none\"\n"
 		privacy = "unit = \"record\"\nnoise_multiplier = 1.0\ndelta = 1e-5"
 	}
-	const most = 60_000 // maximum number of coefficients of one outcome
+	const most = 60_000 // maximum number of coefficients for one outcome
 	outcomes := 1 + (coefficients-1)/most
 	levels := max(2, int(math.Ceil(math.Sqrt(float64(coefficients)/float64(outcomes)))))
 	var b strings.Builder

@@ -54,10 +54,10 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// compare returns an error if the output of a command differs from the output on the page, apart
-// from white space. At a named terminal all numbers may differ, because the programs draw their
-// noise from the system. Elsewhere numbers must agree to 2 %, because the last digits depend on the
-// processor.
+// compare returns an error if the output of a command differs from the output on the page. White
+// space does not matter. At a named terminal, numbers may differ too, because the programs draw
+// their noise from the system. Elsewhere, numbers must agree to 2 %, because their last digits
+// depend on the processor.
 func (c *command) compare(output []string) error {
 	same := near
 	if c.terminal != "" {
@@ -69,7 +69,7 @@ func (c *command) compare(output []string) error {
 	return nil
 }
 
-// match reports whether lines agree with the lines of a page. If they do not, it also returns the
+// match reports whether lines agree with the lines on a page. If they do not, it also returns the
 // index of the first line that differs.
 func match(page, lines []string, same func(a, b string) bool) (at int, ok bool) {
 	for n, want := range page {
@@ -106,7 +106,7 @@ func alike(a, b string) bool {
 	return strings.ContainsFunc(a, unicode.IsDigit) && strings.ContainsFunc(b, unicode.IsDigit)
 }
 
-// near reports whether two words are numbers that agree to 2 %, with the same signs around them.
+// near reports whether two words are numbers that agree to 2 % and have the same signs around them.
 func near(a, b string) bool {
 	const around = "()[],.:;%"
 	x, errA := strconv.ParseFloat(strings.Trim(a, around), 64)

@@ -93,7 +93,7 @@ func (p page) record(ctx context.Context, programs string) (err error) {
 	return os.WriteFile(p.path, []byte(write(p.text, p.commands, outputs)), 0o644)
 }
 
-// play runs the commands of a page in the folder dir, with links to the programs and the
+// play runs the commands of a page in the folder dir, which has links to the programs and the
 // experiments. It returns the lines that they print.
 func (p page) play(ctx context.Context, dir, programs string) ([][]string, error) {
 	dir, err := filepath.EvalSymlinks(dir)

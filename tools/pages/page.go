@@ -19,10 +19,10 @@ import (
 type command struct {
 	terminal string // name of the terminal; empty if the command needs none
 	line     string
-	slow     bool // whether the command computes for long
+	slow     bool // whether the command takes long
 	output   []string
 
-	begin, end int // first line of the output in the page, and the line after the output
+	begin, end int // first line of the output in the page, and the line after its end
 }
 
 var typed = regexp.MustCompile(`^([a-z0-9-]*)\$ (.+)$`)
@@ -46,7 +46,7 @@ func parse(text string) []*command {
 	return all
 }
 
-// write returns the text of a page with the given outputs of its commands.
+// write returns the text of a page in which the outputs of the commands are replaced by outputs.
 func write(text string, commands []*command, outputs [][]string) string {
 	lines := strings.Split(text, "\n")
 	for i := len(commands) - 1; i >= 0; i-- {
@@ -58,8 +58,8 @@ func write(text string, commands []*command, outputs [][]string) string {
 
 const omitted = "..."
 
-// shorten shortens an output as the page does, with as many lines before and after the line "..."
-// as on the page.
+// shorten shortens an output in the same way as the page, with as many lines before and after the
+// line "..." as the page has.
 func (c *command) shorten(output []string) []string {
 	first, last := -1, -1
 	for n, line := range c.output {

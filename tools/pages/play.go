@@ -23,15 +23,15 @@ import (
 type place struct {
 	dir         string   // working directory
 	environment []string // environment variables
-	port        string   // replaces 7443, the port of a coordinator on a page
+	port        string   // port that replaces 7443, the coordinator's port on pages
 }
 
-// shown stands on pages for the working directory.
+// shown stands for the working directory on pages.
 const shown = "/home/ann/fedpvi"
 
-// play runs commands, and returns the lines that they print. A command starts when the commands
-// before it at the same terminal or without a terminal have ended, and those at other terminals
-// have printed something. The answer to the prompt "Type yes: " is yes.
+// play runs commands and returns the lines that they print. A command starts when two things have
+// happened: the commands before it at the same terminal or without a terminal have ended, and those
+// at other terminals have printed something. play answers the prompt "Type yes: " with yes.
 func (p place) play(ctx context.Context, commands []*command) ([][]string, error) {
 	outputs := make([][]string, len(commands))
 	group, ctx := errgroup.WithContext(ctx)
@@ -68,7 +68,7 @@ func (p place) play(ctx context.Context, commands []*command) ([][]string, error
 	return outputs, group.Wait()
 }
 
-// output stores the text that a command prints. Write calls first before it stores anything.
+// output stores the text that a command prints. The first call of Write calls first.
 type output struct {
 	bytes.Buffer
 	first func()
@@ -79,7 +79,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.Buffer.Write(b)
 }
 
-// run runs a command, on a pseudo-terminal if it belongs to a terminal.
+// run runs a command. If the command belongs to a terminal, it gets a pseudo-terminal.
 func (p place) run(ctx context.Context, c *command, printed *output) error {
 	process := exec.CommandContext(ctx, "bash", "-e", "-o", "pipefail", "-c", strings.ReplaceAll(c.line, ":7443", ":"+p.port))
 	process.Dir, process.Env, process.WaitDelay = p.dir, append(os.Environ(), p.environment...), time.Second
@@ -110,12 +110,12 @@ func (p place) run(ctx context.Context, c *command, printed *output) error {
 	return <-ended
 }
 
-// end is written to a terminal after the output of a program, so that the reader knows that it has
-// read everything. Closing the terminal could lose bytes that have not been read yet.
+// end is written to a terminal after a program's output, so that the reader knows when it has read
+// everything. If the terminal were closed instead, bytes not read yet could be lost.
 const end = "\x00"
 
-// converse copies the output on a terminal to printed until it ends, and answers the prompt "Type
-// yes: " with yes.
+// converse copies the output of a terminal to printed until the output ends. It answers the prompt
+// "Type yes: " with yes.
 func converse(terminal io.ReadWriter, printed *output) error {
 	b := make([]byte, 4096)
 	for {
@@ -136,8 +136,8 @@ func converse(terminal io.ReadWriter, printed *output) error {
 	}
 }
 
-// lines returns the lines of a text as a page shows them, without lines that only show progress. A
-// program redraws its progress after a carriage return.
+// lines returns the lines of a text as a page shows them. It leaves out lines that only show
+// progress, which a program redraws after a carriage return.
 func (p place) lines(text string) []string {
 	text = strings.NewReplacer(p.dir, shown, ":"+p.port, ":7443").Replace(text)
 	var lines []string

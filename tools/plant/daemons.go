@@ -1,16 +1,16 @@
 package main
 
-// around returns an edit that skips the code at an anchor if the fault is active.
+// around returns an edit that skips the code at an anchor when the fault is active.
 func around(file, fault, anchor string) edit {
 	return edit{File: file, Anchor: anchor, Before: "\tif !planted.Is(\"" + fault + "\") {\n", After: "\t}\n"}
 }
 
-// before returns an edit that runs text before the code at an anchor if the fault is active.
+// before returns an edit that runs text before the code at an anchor when the fault is active.
 func before(file, fault, anchor, text string) edit {
 	return edit{File: file, Anchor: anchor, Before: ifPlanted(fault, text)}
 }
 
-// after returns an edit that runs text after the code at an anchor if the fault is active.
+// after returns an edit that runs text after the code at an anchor when the fault is active.
 func after(file, fault, anchor, text string) edit {
 	return edit{File: file, Anchor: anchor, After: ifPlanted(fault, text)}
 }
@@ -19,8 +19,8 @@ func ifPlanted(fault, text string) string {
 	return "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"
 }
 
-// daemonFaults are faults that have an effect only if a process or the disk fails at the right
-// moment. The simulations of internal/testing/chaos must find them.
+// daemonFaults are faults that matter only if a process or the disk fails at the right moment. The
+// simulations in internal/testing/chaos must find them.
 var daemonFaults = []fault{
 	{"no-sync", "the coordinator skips a sync", []edit{
 		before("coordinator/store/store.go", "no-sync", "\treturn db, nil\n", "\t\tdb.NoSync = true"),

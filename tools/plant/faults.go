@@ -10,8 +10,8 @@ import (
 
 type edit = overlay.Edit
 
-// A fault is a deliberate error that breaks a guarantee. Its edits take effect only if
-// planted.Is(name) is true, so one program can contain all faults.
+// A fault is a deliberate error that breaks a guarantee. Its edits do something only if
+// planted.Is(name) is true, so that one program can have all faults.
 type fault struct {
 	name  string
 	says  string
@@ -25,7 +25,7 @@ func editsOf(faults []fault) (edits []edit) {
 	return edits
 }
 
-// Lines of code that several faults use as anchors.
+// Several faults use these lines of code as anchors.
 const (
 	drawNoise   = "\tm.law.Fill(dst, src)\n"
 	changeOfSum = "\tfactor := m.cfg.sensitivity(adjacency)\n"
@@ -39,11 +39,12 @@ const (
 	remembered  = "\tcopy(c.Proposed, c.exact)\n"
 )
 
-// faults are the faults that an audit must find. Some occurred in published programs, and the
-// others are as easy to make.
+// faults are the faults that an audit must find. Some have occurred in published programs, and the
+// others could as easily occur.
 var faults = slices.Concat(noiseFaults(), gateFaults, descentFaults, propagationFaults, productFaults, scoringFaults, personFaults, outcomeFaults)
 
-// noiseFaults returns faults in the noise and its accounted cost, for each of [dpmech.Families].
+// noiseFaults returns faults in the noise and in the cost that is accounted for it, for each of
+// [dpmech.Families].
 func noiseFaults() (all []fault) {
 	for _, family := range dpmech.Families {
 		for _, f := range []struct{ name, says, anchor, code string }{

@@ -1,7 +1,7 @@
 package main
 
-// machineFaults are faults in the functions that operators of a machine rely on: the audit log,
-// addresses behind a load balancer, signals, and the identity of the coordinator.
+// machineFaults are faults in functions on which the operators of a machine rely: the audit log,
+// addresses behind a load balancer, signals, and the coordinator's identity.
 var machineFaults = []testedFault{
 	{fault{"unaudited-verdict", "the verdict on a round is not in the audit log", []edit{
 		around("coordinator/verdict.go", "unaudited-verdict", "\ts.auditVerdict(ask, r.Verdict)\n"),

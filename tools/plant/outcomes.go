@@ -1,7 +1,7 @@
 package main
 
-// outcomeFaults are faults with which one record changes the actions of a client but not the
-// numbers that it releases.
+// outcomeFaults are faults that make a client's behaviour, but not its released numbers, depend on
+// one record.
 var outcomeFaults = []fault{
 	{"panic-for-one", "a panic for one value", []edit{{
 		File: "pvi/method/scores/scores.go", Anchor: "\t\t\tcontributor.Vector(vector, i)\n", Before: `

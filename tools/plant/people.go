@@ -1,6 +1,6 @@
 package main
 
-// personFaults are faults that break the privacy of persons with several rows.
+// personFaults are faults that break the privacy of people who have several rows.
 var personFaults = []fault{
 	{"lot-by-position", "rows of a person drawn by position", []edit{
 		before("pvi/shard/people.go", "lot-by-position", "\t\ttext = binary.BigEndian.AppendUint64(text, uint64(n))\n", `

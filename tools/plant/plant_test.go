@@ -13,8 +13,8 @@ import (
 
 var root = filepath.Join("..", "..")
 
-// One audit must find every fault, and nothing in the unchanged program. The command make audit
-// runs twenty audits of each.
+// One audit must find every fault, and must find nothing in the unchanged program. The command make
+// audit runs twenty audits of each program.
 func TestFaultsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the simulator twice and audits it with every fault, which takes half a minute")
@@ -26,9 +26,8 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// Every fault of the daemons, and every fault that a named test must find, must fit the current
-// code and compile. The command make chaos-plants checks that simulations and tests find these
-// faults.
+// All faults of the daemons, and all faults that named tests must find, must fit the current code
+// and compile. The command make chaos-plants checks that simulations and tests find them.
 func TestFaultsCompile(t *testing.T) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -58,7 +57,7 @@ func TestFoundFaultsExist(t *testing.T) {
 	}
 }
 
-// judge returns an error for a missed fault, and for a broken promise without a fault.
+// judge must return an error if a fault is missed, and if a promise is broken without a fault.
 func TestJudgement(t *testing.T) {
 	for _, c := range []struct {
 		find  find
@@ -75,7 +74,8 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// verdict returns an error for a missed fault, and for a finding about the unchanged program.
+// verdict must return an error if a fault is missed, and if something is found in the unchanged
+// program.
 func TestVerdict(t *testing.T) {
 	for _, c := range []struct {
 		subject subject

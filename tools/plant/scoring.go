@@ -110,7 +110,7 @@ var scoringFaults = []fault{
 	}},
 }
 
-// margins adds a method to [scoring.Contributor] that gives the faults access to a record.
+// margins adds a method to [scoring.Contributor] through which the faults can access a record.
 var margins = edit{
 	File: "pvi/scoring/vector.go", Anchor: "func (c *Contributor) write(dst []float64, i int) {\n", Before: `
 func (c *Contributor) Margins(i int) []float64 {

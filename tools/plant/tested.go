@@ -14,7 +14,8 @@ import (
 	"fedpvi/tools/plant/planted"
 )
 
-// A testedFault is a fault with the package and the test that must find it.
+// A testedFault is a fault that a named test must find. It has the package and the name of the
+// test.
 type testedFault struct {
 	fault
 	in, test string
@@ -23,7 +24,8 @@ type testedFault struct {
 // testedFaults are the faults that named tests must find.
 var testedFaults = slices.Concat(sumFaults, proofFaults, machineFaults, tableFaults, heldOutFaults, paceFaults)
 
-// paceFaults are faults that show for how long a client has read its records or computed an answer.
+// paceFaults are faults that reveal how long a client took to read its records or to compute an
+// answer.
 var paceFaults = []testedFault{
 	{fault{"connects-early", "a client connects as soon as it has read its records", []edit{
 		after("client/run.go", "connects-early", "\t_, rest, _ := a.untilPace(began)\n", "\t\trest = 0"),
@@ -36,7 +38,7 @@ var paceFaults = []testedFault{
 	}}, "client", "TestFailingClientKeepsThePace"},
 }
 
-// tableFaults are faults of the tables that describe the records.
+// tableFaults are faults in the tables that describe the records.
 var tableFaults = []testedFault{
 	{fault{"tables-before", "a record counted again with the next one", []edit{
 		{File: "pvi/scoring/vector.go", Anchor: "\t\tc.tables.Vector(tables, c.described(i))\n", After: `
@@ -65,7 +67,7 @@ var tableFaults = []testedFault{
 	}}, "pvi/method/tables", "TestTablesOfNeighbours"},
 }
 
-// heldOutFaults are faults of the release that scores held-out records.
+// heldOutFaults are faults in the release that scores held-out records.
 var heldOutFaults = []testedFault{
 	{fault{"scores-uncharged", "scores of held-out records beside the budget", []edit{
 		after("pvi/scoring/budget.go", "scores-uncharged", "\t\trest -= p.compared.Share\n", "rest += p.compared.Share"),
@@ -165,8 +167,8 @@ func faultsOf(all []testedFault) (faults []fault) {
 	return faults
 }
 
-// tested checks that the test of each fault passes once without the fault, and fails o.repeat times
-// with it.
+// tested checks that each fault's test passes once without the fault, and fails o.repeat times with
+// it.
 func (o options) tested(w io.Writer) error {
 	g, err := o.plant(faultsOf(testedFaults))
 	if err != nil {
@@ -208,7 +210,7 @@ func (o options) tested(w io.Writer) error {
 	return words.Table(w, "", 2, rows)
 }
 
-// run runs the test of a fault, which is planted if name is not empty.
+// run runs a fault's test. If name is not empty, the fault of that name is planted.
 func (f testedFault) run(root, program, name string) ([]byte, error) {
 	command := exec.Command(program, "-test.run", "^"+f.test+"$")
 	command.Dir = filepath.Join(root, f.in)

@@ -29,7 +29,7 @@ type options struct {
 	root, only            string
 }
 
-// run builds the program with and without faults, audits both, and writes the table.
+// run builds the program with and without faults, audits both builds, and writes the table.
 func (o options) run(w io.Writer) error {
 	if o.repeat < 1 || o.runs < 1 || o.workers < 1 {
 		return errors.New("repeat, runs and workers must be at least 1")
@@ -60,13 +60,13 @@ func (o options) run(w io.Writer) error {
 	return verdict(subjects, o.repeat)
 }
 
-// A garden is the repository with planted faults.
+// A garden is the repository with faults planted in it.
 type garden struct {
-	root, folder string // folders of the repository and of the copies of edited files
+	root, folder string // folder of the repository, and folder with the edited copies of its files
 	files        string // overlay file for the go command
 }
 
-// plant writes copies of the files of the repository with faults.
+// plant writes copies of the repository's files with faults in them.
 func (o options) plant(faults []fault) (g *garden, err error) {
 	g = new(garden)
 	if g.root, err = filepath.Abs(o.root); err != nil {
@@ -85,7 +85,7 @@ func (g *garden) path(name string) string { return filepath.Join(g.folder, name)
 
 func (g *garden) remove() { os.RemoveAll(g.folder) }
 
-// buildTest builds the tests of a package with the faults, and returns the path of the program.
+// buildTest builds a package's tests with the faults, and returns the path of the test program.
 func (g *garden) buildTest(of string) (string, error) {
 	program := g.path(strings.ReplaceAll(of, "/", "-"))
 	build := exec.Command("go", "test", "-c", "-o", program, "-overlay", g.files, "./"+of)
@@ -96,8 +96,8 @@ func (g *garden) buildTest(of string) (string, error) {
 	return program, nil
 }
 
-// foundIn names the cases in which an audit finds some faults. Audits of these faults begin with
-// them, because they come late in the usual order.
+// foundIn gives the cases in which an audit finds certain faults. Audits of these faults begin with
+// these cases, because they come late in the usual order.
 var foundIn = map[string]string{
 	"secure-share":    "secure sums, the coordinator and one of three clients",
 	"batch-lost":      "statistics, add-remove",
@@ -110,13 +110,13 @@ var foundIn = map[string]string{
 	"retry-for-one":   "clients",
 }
 
-// A subject is a program under audit, with one active fault or none.
+// A subject is a program to audit. It has one active fault, or none.
 type subject struct {
 	program, fault, says string
 
 	found int            // number of audits that found something
-	ahead string         // case in which the last audit found the fault; the next audit begins with it
-	by    map[string]int // number of audits by the name of the first failed check
+	ahead string         // case in which the last audit found the fault, and with which the next one begins
+	by    map[string]int // number of audits, by the check that failed first
 }
 
 // auditAll audits every subject with every seed. Several audits run concurrently.
@@ -127,9 +127,9 @@ func (o options) auditAll(subjects []subject) error {
 	for i := range subjects {
 		s := &subjects[i]
 		s.by = map[string]int{}
-		// Without a fault, one process runs all audits and computes the claimed bounds only once.
-		// With a fault, each audit has its own process, because most audits find the fault before
-		// they need these bounds.
+		// Without a fault, a single process runs all audits, so that it computes the claimed bounds
+		// only once. With a fault, each audit gets its own process, because most audits find the
+		// fault before they need these bounds.
 		many := 1
 		if s.fault == "" {
 			many = (o.repeat + o.workers - 1) / o.workers
@@ -152,7 +152,7 @@ func (o options) auditAll(subjects []subject) error {
 	return all.Wait()
 }
 
-// audit runs the given number of audits of the program. With a fault, each audit stops at the first
+// audit audits the program the given number of times. With a fault, each audit stops at its first
 // finding. It begins with the case ahead, in which an audit with another seed has found the fault.
 // The order of the checks does not affect their results.
 func (s *subject) audit(seed, many, runs int, ahead string) ([]*audit.Report, error) {
@@ -161,7 +161,8 @@ func (s *subject) audit(seed, many, runs int, ahead string) ([]*audit.Report, er
 	if s.fault != "" {
 		command.Args = append(command.Args, "--first", "--ahead", ahead)
 	}
-	// Audits keep little of the memory that they allocate, so the garbage collector runs rarely.
+	// An audit keeps little of the memory that it allocates, so it is faster if the garbage
+	// collector rarely runs.
 	command.Env = append(os.Environ(), planted.Variable+"="+s.fault, "GOGC=1600")
 	var out, messages bytes.Buffer
 	command.Stdout, command.Stderr = &out, &messages
@@ -193,7 +194,7 @@ func table(w io.Writer, subjects []subject, repeat int) error {
 	return words.Table(w, "", 3, rows)
 }
 
-// mostly returns the name of the check that most often found the fault.
+// mostly returns the check that found the fault most often.
 func (s *subject) mostly() string {
 	if len(s.by) == 0 {
 		return ""
@@ -203,7 +204,7 @@ func (s *subject) mostly() string {
 	})
 }
 
-// verdict returns an error if an audit found something in the unchanged program or missed a fault.
+// verdict returns an error if an audit found something in the unchanged program, or missed a fault.
 func verdict(subjects []subject, repeat int) error {
 	var errs []error
 	for _, s := range subjects {

@@ -18,16 +18,17 @@ import (
 	"fedpvi/tools/plant/planted"
 )
 
-// A find is the result of simulations (called worlds) of the daemons with one fault.
+// A find tells how simulations (called worlds) of the daemons with one fault turned out.
 type find struct {
 	fault fault
-	world int // number of the first world with a broken promise; 0 if none
+	world int // number of the first world that broke a promise; 0 if none did
 	says  string
 	err   error
 }
 
 // worlds simulates the daemons with each fault until a simulation, called a world, breaks a
-// promise, and at most most times. It also runs most worlds without a fault.
+// promise. For each fault it simulates at most most worlds. It also simulates most worlds without a
+// fault.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	g, err := o.plant(daemonFaults)
@@ -43,7 +44,7 @@ func (o options) worlds(w io.Writer, most int) error {
 	for _, f := range daemonFaults {
 		finds = append(finds, find{fault: f})
 	}
-	var all errgroup.Group // several faults are tried concurrently
+	var all errgroup.Group // try several faults at the same time
 	all.SetLimit(o.workers)
 	for i := range finds {
 		all.Go(func() error {
@@ -61,10 +62,11 @@ func (o options) worlds(w io.Writer, most int) error {
 	return judge(finds, most)
 }
 
-// foundMark begins the line in which a simulation reports the broken promise and the world.
+// foundMark begins the line in which a simulation reports the world and the broken promise.
 const foundMark = "FOUND IN WORLD "
 
-// play simulates the daemons with a fault until a world breaks a promise, at most most times.
+// play simulates the daemons with a fault until a world breaks a promise. It simulates at most most
+// worlds.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "testing", "chaos")
@@ -106,7 +108,7 @@ func shorten(s string) string {
 	return s
 }
 
-// judge returns an error if a fault was missed or if a promise was broken without a fault.
+// judge returns an error if a fault was missed, or if a promise was broken without any fault.
 func judge(finds []find, most int) error {
 	var errs []error
 	for _, f := range finds {

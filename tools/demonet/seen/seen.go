@@ -1,5 +1,5 @@
 // Package seen lets a daemon draw its noise from a seed and record its actions. A policy test
-// checks that only programs that the command demonet builds import it.
+// checks that no other programs import it than those that the command demonet builds.
 package seen
 
 import (
@@ -16,7 +16,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Names of the environment variables of a daemon whose outcomes are compared.
+// A daemon whose outcomes are compared reads these environment variables.
 const (
 	SeedVariable = "FEDPVI_SEED" // seed of the client's noise
 	SeenVariable = "FEDPVI_SEEN" // file to which the daemon writes its actions, one [Deed] in each line
@@ -34,9 +34,9 @@ type Deed struct {
 
 var answers uint64
 
-// Noise returns the stream of noise for a client's next answer. It depends on the seed and on the
-// number of earlier answers, but not on the number of the plan, which depends on the clock in an
-// asynchronous study.
+// Noise returns the noise stream for a client's next answer. It depends on the seed and on the
+// number of earlier answers. It does not depend on the number of the plan, because in an
+// asynchronous study this number depends on the clock.
 func Noise(int) *dpmech.Stream {
 	answers++
 	seed, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
@@ -46,9 +46,9 @@ func Noise(int) *dpmech.Stream {
 	return seeded.Stream(seed, "processes", answers)
 }
 
-// NoiseOf returns a function that maps the number of a plan to the noise of a client. It is the
-// noise of the simulator with the seed 1, which names its clients client-1, client-2 and so on. A
-// client that was killed draws the same noise again.
+// NoiseOf returns a function from plan numbers to the noise of a client. This is the noise that the
+// simulator draws with seed 1, where the clients are named client-1, client-2 and so on. If a
+// client is killed, it draws the same noise again.
 func NoiseOf(client string) func(plan int) *dpmech.Stream {
 	var number uint64
 	if _, err := fmt.Sscanf(client, "client-%d", &number); err != nil {
@@ -57,14 +57,14 @@ func NoiseOf(client string) func(plan int) *dpmech.Stream {
 	return func(plan int) *dpmech.Stream { return seeded.Stream(1, "noise", number-1, uint64(plan)) }
 }
 
-// Answered writes the numbers of an answer.
+// Answered records the numbers in an answer.
 func Answered(plan int, release []byte) { write(Deed{Plan: plan, Release: release}) }
 
-// Sent writes the sizes of the messages that carry an answer.
+// Sent records the sizes of the messages that carry an answer.
 func Sent(plan uint64, sizes ...int) { write(Deed{Plan: int(plan), Sizes: sizes}) }
 
-// Figures writes the metrics of a daemon that do not depend on the clock. It omits the bytes of
-// connections, which include keep-alive frames.
+// Figures records those metrics of a daemon that do not depend on the clock. It leaves out the
+// bytes on connections, because they include keep-alive frames.
 func Figures(from prometheus.Gatherer) {
 	families, err := from.Gather()
 	if err != nil {
@@ -100,7 +100,7 @@ func write(s Deed) {
 	}
 }
 
-// Is reports whether the given fault is selected.
+// Is reports whether the given fault has been selected.
 func Is(fault string) bool { return os.Getenv(FaultVariable) == fault }
 
 var found bool

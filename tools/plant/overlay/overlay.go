@@ -1,5 +1,5 @@
-// Package overlay adds text to copies of source files, so that programs can be built with
-// deliberate faults and with functions that tests call. The repository needs no hooks for them.
+// Package overlay adds text to copies of source files. The resulting programs have deliberate
+// faults, or functions that tests call, and the repository needs no hooks for them.
 package overlay
 
 import (
@@ -13,15 +13,16 @@ import (
 	"strings"
 )
 
-// An Edit adds text before or after an anchor, a text that must occur exactly once in a file.
+// An Edit adds text before or after an anchor. The anchor is text that must occur exactly once in a
+// file.
 type Edit struct {
 	File          string
 	Anchor        string
 	Before, After string
 }
 
-// Write writes copies of the edited files of the repository at root to folder, with all edits and
-// an import of the given package. It returns the path of the overlay file for the go command.
+// Write writes edited copies of the repository's files to folder. root is the repository, and each
+// copy imports the given package. It returns the path of the overlay file for the go command.
 func Write(root, folder, imports string, edits []Edit) (string, error) {
 	files := map[string]string{}
 	var errs []error
@@ -70,8 +71,8 @@ func (e Edit) apply(text string) (string, error) {
 	return strings.Replace(text, e.Anchor, e.Before+e.Anchor+e.After, 1), nil
 }
 
-// Build builds packages with an overlay file of [Write], or without one if overlay is empty. If out
-// is empty, Build only compiles and writes no file.
+// Build builds packages with an overlay file from [Write], or without one if overlay is empty. If
+// out is empty, Build only compiles and writes no files.
 func Build(root, overlay, out string, packages ...string) error {
 	args := []string{"build"}
 	if out != "" {

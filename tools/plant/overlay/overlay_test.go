@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// An anchor that does not occur exactly once is an error, so that no fault is silently omitted.
+// Unless an anchor occurs exactly once, there must be an error, so that no fault is silently left
+// out.
 func TestLostAnchors(t *testing.T) {
 	for _, text := range []string{"nothing\n", "anchor\nanchor\n"} {
 		if _, err := (Edit{File: "a.go", Anchor: "anchor", After: "x"}).apply(text); err == nil {

@@ -1,5 +1,5 @@
-// Package planted contains functions that the deliberate faults call. A policy test checks that
-// only programs that the command plant builds import it.
+// Package planted has functions that the deliberate faults call. A policy test checks that no other
+// programs import it than those that the command plant builds.
 package planted
 
 import (
@@ -32,8 +32,8 @@ var (
 	orders = map[any]uint32{}
 )
 
-// Reuse is a fault that draws noise only once. It keeps the noise of the first call for each owner
-// (a mechanism), and overwrites noise with it in later calls.
+// Reuse is a fault that draws noise only once. For each owner (a mechanism), it keeps the noise of
+// the first call. In later calls it overwrites noise with it.
 func Reuse(owner any, noise []int64) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -45,8 +45,8 @@ func Reuse(owner any, noise []int64) {
 }
 
 // InOrder is a fault that takes records in a fixed order instead of at random. It appends the next
-// size of the n records to batch. It continues after the last record for the same owner, and
-// returns to record 0 after record n − 1.
+// size records to batch, of n records in all. For each owner, it continues after the last record
+// that it took, and goes on with record 0 after record n − 1.
 func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	mu.Lock()
 	defer mu.Unlock()
@@ -57,7 +57,7 @@ func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	return batch
 }
 
-// With is a fault that puts a certain record into every batch.
+// With is a fault that puts one particular record into every batch.
 func With(batch []uint32, record uint32) []uint32 {
 	if slices.Contains(batch, record) {
 		return batch
@@ -65,7 +65,7 @@ func With(batch []uint32, record uint32) []uint32 {
 	return append(batch, record)
 }
 
-// Doubled replaces the last record of batch by the first, and returns batch.
+// Doubled replaces the last record in batch by the first, and returns batch.
 func Doubled(batch []uint32) []uint32 {
 	if n := len(batch); n > 1 {
 		batch[n-1] = batch[0]
