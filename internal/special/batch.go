@@ -9,11 +9,11 @@ import "math"
 
 // ExpAll writes eˣ for every element of x to dst, which may be x. The relative error is below
 // 4e-16. It uses a table of 64 powers of two between 1 and 2, and a polynomial of degree 5.
-// Elements that overflow or underflow are computed by math.Exp. Conversions to float64 forbid fused
+// math.Exp computes elements that overflow or underflow. Conversions to float64 prevent fused
 // operations, so that every machine computes the same bits.
 func ExpAll(dst, x []float64) {
 	x = x[:len(dst)]
-	// expOneByOne computes the four elements at which expFours stops.
+	// expOneByOne computes the group of four elements at which expFours stops.
 	for hasLanes && len(x) >= 4 {
 		n := expFours(dst, x, &exp2Table)
 		rest := min(n+4, len(x))
@@ -57,7 +57,8 @@ var exp2Table = func() (t [64]float64) {
 	return t
 }()
 
-// A centred is a row of logTable or log1pTable: a number c, its reciprocal 1/c and its logarithm.
+// A centred is a row of logTable or log1pTable. It has a number c, its reciprocal 1/c and its
+// logarithm.
 type centred struct{ centre, inverse, log float64 }
 
 // logTable has a row for each c = .75 + j/128 up to 1.75. LogAll uses those up to 1.5. log1pTable
@@ -90,7 +91,7 @@ func LogAll(dst, x []float64) {
 	}
 }
 
-// threeQuarters is the bit pattern of the number .75.
+// threeQuarters is the bit pattern of .75 as a float64.
 const threeQuarters = 0x3fe8 << 48
 
 // Log1pAll writes log(1+x) for every element of x to dst, which may be x. The relative error is
@@ -124,7 +125,7 @@ var powersLess1 = func() (t [64]float64) {
 func TanhAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, u := range x {
-		v := min(2*math.Abs(u), 44) // for |u| above 22 the result is 1 to the last bit
+		v := min(2*math.Abs(u), 44) // if |u| exceeds 22, the result is 1 to the last bit
 		shifted := v*(64*math.Log2E) + roundBits
 		n := shifted - roundBits
 		k := int64(math.Float64bits(shifted))
@@ -137,8 +138,8 @@ func TanhAll(dst, x []float64) {
 	}
 }
 
-// InvLogitAll writes 1/(1+e⁻ˣ) for every element of x to prob, which may not be x, with the same
-// bits as SoftplusAll.
+// InvLogitAll writes 1/(1+e⁻ˣ) for every element of x to prob, which may not be x. It computes the
+// same bits as SoftplusAll.
 func InvLogitAll(prob, x []float64) {
 	prob = prob[:len(x)]
 	for i, u := range x {
@@ -150,15 +151,15 @@ func InvLogitAll(prob, x []float64) {
 	}
 }
 
-// invLogitOf returns 1/(1+e⁻ˣ), given e = e^(−|x|), without a branch, which CPUs would often
-// predict wrongly.
+// invLogitOf returns 1/(1+e⁻ˣ), given e = e^(−|x|). It has no branch, because CPUs would often
+// predict it wrongly.
 func invLogitOf(e, x float64) float64 {
 	negative := uint64(int64(math.Float64bits(x)) >> 63)
 	return math.Float64frombits(math.Float64bits(e)&negative|math.Float64bits(1)&^negative) / (1 + e)
 }
 
-// SoftplusAll writes log(1+eˣ) to soft and 1/(1+e⁻ˣ) to prob for every element of x, which may be
-// neither. Relative errors are below 1e-15.
+// SoftplusAll writes log(1+eˣ) to soft and 1/(1+e⁻ˣ) to prob for every element of x. Neither soft
+// nor prob may be x. Relative errors are below 1e-15.
 func SoftplusAll(soft, prob, x []float64) {
 	soft, prob = soft[:len(x)], prob[:len(x)]
 	for i, u := range x {

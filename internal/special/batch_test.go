@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Finite results must agree to a few units in the last place. All others must be equal.
+// Finite results must agree to a few units in the last place, and all other results must be equal.
 func TestBatchAgainstMath(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestInvLogitAll(t *testing.T) {
 	}
 }
 
-// A result must have the same bits at any position of a slice of any length.
+// An element must give the same bits at any position in a slice of any length.
 func TestElementsAreIndependent(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	odd := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 708, -708, 709, -745, 5e-324, math.Nextafter(708, 0)}

@@ -12,7 +12,7 @@ var corners = []float64{
 	0, 5e-324, 1e-308, 1e-154, 1e-8, .5, 1, 2, 31.5, 32, 255, 256, 709.9, 1e8, 1e9, 1e154, 1e308, math.Inf(1),
 }
 
-// No function may panic, and most results must agree with another formula or with the limit.
+// No function may panic. Most results must agree with another formula, or with the limit.
 func TestCorners(t *testing.T) {
 	all := func(f func(dst, x []float64)) func(float64) float64 {
 		return func(x float64) float64 {
@@ -65,7 +65,7 @@ func TestCorners(t *testing.T) {
 	}
 }
 
-// logPhi returns log Φ(x). For x below −30 it uses an asymptotic formula.
+// logPhi returns log Φ(x). Below −30 it uses an asymptotic formula.
 func logPhi(x float64) float64 {
 	if x < -30 {
 		return -x*x/2 - HalfLogTwoPi - math.Log(normalRatio(x))
@@ -73,7 +73,7 @@ func logPhi(x float64) float64 {
 	return math.Log(math.Erfc(-x/math.Sqrt2) / 2)
 }
 
-// normalRatio returns φ(x)/Φ(x). For x below −30 it uses an asymptotic formula.
+// normalRatio returns φ(x)/Φ(x). Below −30 it uses an asymptotic formula.
 func normalRatio(x float64) float64 {
 	if s := 1 / x / x; x < -30 {
 		return -x / (1 - s + 3*s*s - 15*s*s*s)
@@ -81,8 +81,8 @@ func normalRatio(x float64) float64 {
 	return math.Exp(-x*x/2-HalfLogTwoPi) / (math.Erfc(-x/math.Sqrt2) / 2)
 }
 
-// polygamma is the reference for a derivative of log Γ, such as ψ. It returns zero at x = 0,
-// infinity at +Inf, series(x) at other positive x, and NaN elsewhere.
+// polygamma is a reference for derivatives of log Γ, such as ψ. It returns zero at x = 0, infinity
+// at +Inf, series(x) at other positive x, and NaN otherwise.
 func polygamma(x, zero, infinity float64, series func(x float64) float64) float64 {
 	switch {
 	case x == 0:
@@ -95,7 +95,7 @@ func polygamma(x, zero, infinity float64, series func(x float64) float64) float6
 	return math.NaN()
 }
 
-// shift is added to x, so that a few terms of the asymptotic series are enough.
+// shift is added to x so that the asymptotic series needs only a few terms.
 const shift = 1000
 
 // digammaSeries returns ψ(x) = log y − 1/2y − 1/12y² − Σ 1/(x+j) for y = x + shift.

@@ -18,8 +18,8 @@ func LogFactorial(k float64) float64 {
 	return Lgamma(k + 1)
 }
 
-// LogRising returns log Γ(x+k) − log Γ(x), and its derivative with respect to x, for x > 0 and an
-// integer k ≥ 0, without cancellation for large x.
+// LogRising returns log Γ(x+k) − log Γ(x) and its derivative with respect to x, for x > 0 and an
+// integer k ≥ 0. It avoids cancellation for large x.
 func LogRising(x, k float64) (value, slope float64) {
 	switch {
 	case k <= 16:
@@ -39,7 +39,8 @@ func LogRising(x, k float64) (value, slope float64) {
 	case x < 32:
 		return Lgamma(x+k) - Lgamma(x), Digamma(x+k) - Digamma(x)
 	}
-	// Take the difference of Stirling's series at x+k and at x, with the leading terms combined.
+	// The result is the difference between Stirling's series at x+k and at x. The leading terms are
+	// combined.
 	y, r := x+k, math.Log1p(k/x)
 	value = (x-.5)*r + k*math.Log(y) - k + stirling(y) - stirling(x)
 	return value, r + digammaTail(y) - digammaTail(x)

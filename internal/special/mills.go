@@ -4,8 +4,8 @@ import "math"
 
 // NormalRatioAll writes φ(x)/Φ(x) for every element of x to dst, which may not be x. φ and Φ are
 // the density and the distribution function of the standard normal distribution. The relative error
-// is below 1e-15, and below 1e-15·x² for x above 1. An element's result does not depend on the
-// number of elements.
+// is below 1e-15, and below 1e-15·x² for x above 1. The result for an element does not depend on
+// the number of elements.
 //
 // The result is computed from the Mills ratio M of t = |x|:
 //
@@ -21,13 +21,13 @@ func NormalRatioAll(dst, x []float64) {
 		t := math.Abs(u)
 		density := dst[i] * overRoot2Pi
 		if !(t < millsEnd) {
-			if dst[i] = density; u < 0 { // for large u, Φ(u) is 1 up to rounding
+			if dst[i] = density; u < 0 { // if u is large, Φ(u) rounds to 1
 				dst[i] = 1 / mills(t)
 			}
 			continue
 		}
 		ratio := nearMills(t)
-		// The code has no branch, because CPUs would often predict a branch wrongly.
+		// The code avoids a branch, because CPUs would often predict it wrongly.
 		negative := uint64(int64(math.Float64bits(u)) >> 63)
 		above := math.Float64bits(density)&^negative | math.Float64bits(1)&negative
 		below := math.Float64bits(1-float64(density*ratio))&^negative | math.Float64bits(ratio)&negative
@@ -40,7 +40,7 @@ const (
 
 	millsEnd     = 8  // end of the table's range
 	millsPerUnit = 8  // number of table rows for an interval of length 1
-	millsTerms   = 10 // terms of a polynomial; the first omitted one is below 4e-16 times the first
+	millsTerms   = 10 // number of terms of a polynomial; the first omitted one is below 4e-16 times the first
 )
 
 // nearMills returns the Mills ratio of t in [0, 8).
@@ -56,9 +56,9 @@ func nearMills(t float64) float64 {
 }
 
 // millsTable holds a Taylor series of the Mills ratio M for each interval of length ⅛, around its
-// midpoint. Because M′ = tM − 1, all terms follow from the first, which is M at the midpoint. The
-// one for the largest t is computed by a continued fraction, and each other from the series of the
-// interval above it. Errors shrink as t decreases.
+// midpoint. Because M′ = tM − 1, all terms follow from the first, which is M at the midpoint. For
+// the largest t, a continued fraction gives this term. For any other t, the series of the next
+// higher interval gives it. Errors shrink as t decreases.
 var millsTable = func() (table [millsEnd * millsPerUnit][millsTerms]float64) {
 	const half, all = .5 / millsPerUnit, 24
 	last := millsEnd - half

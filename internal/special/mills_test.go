@@ -8,15 +8,15 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// The reference is quadrature of Φ(x)/φ(x) = ∫₀^∞ exp(xs − s²/2) ds, by 80 Gauss-Legendre rules of
-// 12 points in a compensated sum.
+// The reference computes Φ(x)/φ(x) = ∫₀^∞ exp(xs − s²/2) ds with 80 Gauss-Legendre rules of 12
+// points, and adds up the terms in a compensated sum.
 func TestNormalRatioAgainstQuadrature(t *testing.T) {
 	const panels, points = 80, 12
 	nodes, weights := make([]float64, points), make([]float64, points)
 	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
 	integral := func(x float64) (sum float64) {
 		var lost float64
-		// Outside the range of integration the integrand is below e^−45 times its maximum.
+		// Outside the integration range, the integrand is below e^−45 times its maximum.
 		mode := max(x, 0)
 		reach := mode + min(math.Sqrt(90), 45/math.Max(-x, .1))
 		for k := range panels {
@@ -53,7 +53,8 @@ func TestNormalRatioAgainstQuadrature(t *testing.T) {
 	}
 }
 
-// The result must be accurate where package math underflows, and must not depend on other elements.
+// Results must be accurate where package math underflows, and must not depend on the other
+// elements.
 func TestNormalRatioEverywhere(t *testing.T) {
 	x := []float64{0, math.Copysign(0, -1), 8, -8, math.Nextafter(8, 0), math.Nextafter(-8, 0), 40, -40, 1e6, -1e6, math.Inf(1), math.Inf(-1), 1e-320, -1e-320}
 	ratio, one := make([]float64, len(x)), make([]float64, 1)

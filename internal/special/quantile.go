@@ -7,8 +7,8 @@ import (
 )
 
 // The functions in this file return the quantile of a distribution at the probability Φ(z), where z
-// is a standard normal number. If z is random, the quantile is a draw from the distribution. The
-// result is NaN if the arguments do not define a distribution.
+// is a standard normal number. If z is random, the quantile is a draw from the distribution. If the
+// arguments do not define a distribution, the result is NaN.
 
 // GammaQuantile returns a quantile of the gamma distribution with the given shape and the rate 1.
 // For a shape above 10⁸ it uses the approximation by Wilson and Hilferty (1931), with a relative
@@ -32,10 +32,10 @@ func GammaQuantile(shape, z float64) float64 {
 	return gammaNewton(shape, x, target, z > 0)
 }
 
-// gammaNewton returns the number for which the log probability of a smaller number under the gamma
-// distribution, or of a larger one if upper is true, is target. It uses Newton's method in log x
-// from the argument x. The log probability is a concave function of log x, so the method does not
-// oscillate.
+// gammaNewton returns the number x at which the log probability of a smaller number under the gamma
+// distribution is target. If upper is true, it is the log probability of a larger number. The
+// method is Newton's in log x, and the argument x is the first value. It does not oscillate,
+// because the log probability is a concave function of log x.
 func gammaNewton(shape, x, target float64, upper bool) float64 {
 	of, sign := mathext.GammaIncReg, 1.0
 	if upper {
@@ -46,7 +46,7 @@ func gammaNewton(shape, x, target float64, upper bool) float64 {
 		density := math.Exp(shape*math.Log(x) - x - Lgamma(shape)) // density of log x
 		step := sign * (target - math.Log(probability)) * probability / density
 		if math.IsNaN(step) || math.IsInf(step, 0) {
-			break // the probability underflows, and the first value of x is exact enough
+			break // the probability underflows, and the current x is accurate enough
 		}
 		x *= math.Exp(max(-1, min(step, 1)))
 		if math.Abs(step) < 1e-13 {
@@ -70,8 +70,8 @@ func PoissonQuantile(mean, z float64) float64 {
 	})
 }
 
-// BinomialQuantile returns a quantile of the binomial distribution with the given number of trials,
-// below 10⁹, and probability p.
+// BinomialQuantile returns a quantile of the binomial distribution. The number of trials must be
+// below 10⁹, and p is the probability of a success.
 func BinomialQuantile(trials, p, z float64) float64 {
 	const most = 1e9
 	switch {
@@ -88,9 +88,9 @@ func BinomialQuantile(trials, p, z float64) float64 {
 	})
 }
 
-// quantile returns the quantile of a random count at the probability Φ(z), from 0 to last. cdf(k)
-// returns the probabilities that the count is at most k (below) and larger (above). The search
-// begins at the approximation by Cornish and Fisher (1938).
+// quantile returns the quantile of a random count from 0 to last at the probability Φ(z). cdf(k)
+// returns the probability that the count is at most k (below) and the probability that it is larger
+// (above). The search begins at the approximation by Cornish and Fisher (1938).
 func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, above float64)) float64 {
 	reached := func(k float64) bool {
 		if k >= last {
@@ -107,7 +107,7 @@ func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, a
 	for step := 1.0; !reached(k); step *= 2 {
 		k += step
 	}
-	// k is large enough. The first loop below finds a number that is not, and the second bisects.
+	// k is large enough. The first loop finds a number that is too small, and the second bisects.
 	low := k - 1
 	for step := 1.0; low >= 0 && reached(low); step *= 2 {
 		k, low = low, low-step

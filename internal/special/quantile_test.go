@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// The references are sums of probabilities, and the gamma distribution of another library.
+// The references are sums of probabilities, and another library for the gamma distribution.
 func TestQuantiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	bySum := func(z float64, probability func(k float64) float64) float64 {
@@ -42,7 +42,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// The functions return NaN or a number in the support, and do not search for long.
+// The functions must return NaN or a number in the support, and must not search for long.
 func FuzzQuantiles(f *testing.F) {
 	for _, x := range [][3]float64{{1, .5, 0}, {0, 0, 40}, {1e9 - 1, 1 - 1e-16, -40}, {1e-300, 5e-324, 8}, {math.Inf(1), math.NaN(), -8}, {999999999, 1e-9, 38}} {
 		f.Add(x[0], x[1], x[2])

@@ -1,5 +1,5 @@
-// Package special provides special functions that package math lacks, or computes with overflow or
-// cancellation.
+// Package special provides special functions that are missing from package math, or that overflow
+// or lose digits there.
 package special
 
 import (

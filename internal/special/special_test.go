@@ -32,7 +32,7 @@ func TestLogPhi(t *testing.T) {
 	}
 }
 
-// The reference is compensated sums of log(x+j) and 1/(x+j) over j.
+// The reference adds up log(x+j) and 1/(x+j) over j in compensated sums.
 func TestLogRising(t *testing.T) {
 	for _, x := range []float64{1e-300, 1e-8, .3, 1, 7.5, 31, 33, 1000, 1e6, 1e12, 1e18, 1e25} {
 		for _, k := range []float64{0, 1, 2, 16, 17, 100, 2000} {
@@ -70,7 +70,7 @@ func TestLogFactorial(t *testing.T) {
 	}
 }
 
-// The textbook forms overflow or cancel here.
+// For these arguments, the textbook formulas overflow or cancel.
 func TestLogistic(t *testing.T) {
 	for _, c := range []struct{ x, softplus, invLogit float64 }{
 		{0, math.Ln2, .5},

@@ -16,12 +16,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The problem is a logistic regression on generated records with Poisson sampling, of these sizes.
+// The problem is a logistic regression on generated records with Poisson sampling. These are its
+// sizes.
 const (
 	records = 10_000
 	dim     = 14
 	batch   = 200
-	many    = 256 // number of problems that a device computes at once
+	many    = 256 // number of problems that a device computes at the same time
 	words   = "logistic regression, 14 coefficients, batches of some 200 of 10,000 made-up records"
 )
 
@@ -70,7 +71,7 @@ func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.Samp
 
 var schedule = gpu.LinearDecay{First: 0.1, Last: 0.005}
 
-// visit runs private steps of variational inference on d or, if d is nil, on the CPU.
+// visit runs private steps of variational inference. They run on d or, if d is nil, on the CPU.
 func (p *problem) visit(steps int, d cuda.Device) error {
 	base := solver.Base{Mean: make([]float64, dim), SD: make([]float64, dim)}
 	natural := make([]float64, 2*dim)

@@ -1,5 +1,5 @@
-// Package speed measures the speed of a machine: on the CPU and on every GPU, it times private
-// steps of a fixed regression on generated records, and copies of memory.
+// Package speed measures how fast a machine is. On the CPU and on every GPU, it times private steps
+// of a fixed regression on generated records, and memory copies.
 package speed
 
 import (
@@ -11,7 +11,7 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// A Report describes the CPU and the GPUs of a machine and their speeds.
+// A Report describes the CPU and the GPUs of a machine and how fast they are.
 type Report struct {
 	// Problem describes the regression whose steps are timed.
 	Problem   string    `json:"problem"`
@@ -23,24 +23,24 @@ type Report struct {
 // Processor describes the speed of the CPU.
 type Processor struct {
 	Cores int `json:"cores"`
-	// Steps is the number of private steps per second of one thread.
+	// Steps is the number of private steps per second on one thread.
 	Steps float64 `json:"steps_per_second"`
-	// Copy is the speed of a copy that is larger than the caches, in bytes per second. Each byte
-	// counts twice, because it is read and written.
+	// Copy is the speed in bytes per second of a copy that exceeds the caches. Each byte counts
+	// twice, because it is read and written.
 	Copy float64 `json:"copy_bytes_per_second"`
 }
 
 // GPU describes the speed of a GPU. All rates are zero if Failed is not empty.
 type GPU struct {
 	Name string `json:"name"`
-	// Failed is the reason why this program cannot use the GPU, if it cannot.
+	// Failed is the reason why this program cannot use the GPU, or empty if it can.
 	Failed string `json:"failed,omitempty"`
-	// Steps is the number of private steps per second for one problem, including the upload of the
-	// records, and Many the total number for many problems at once.
+	// Steps is the number of private steps per second for one problem, including the time to upload
+	// the records. Many is the total number per second for many problems at once.
 	Steps float64 `json:"steps_per_second,omitempty"`
 	Many  float64 `json:"steps_per_second_many,omitempty"`
-	// Within, To and From are the speeds of copies in the GPU's memory, where each byte counts
-	// twice, to the GPU and from it, in bytes per second.
+	// Within, To and From are copying speeds in bytes per second: within the GPU's memory, where
+	// each byte counts twice, to the GPU, and from the GPU.
 	Within float64 `json:"copy_within_bytes_per_second,omitempty"`
 	To     float64 `json:"copy_to_bytes_per_second,omitempty"`
 	From   float64 `json:"copy_from_bytes_per_second,omitempty"`
@@ -70,7 +70,7 @@ func Examine() (*Report, error) {
 	return r, nil
 }
 
-// measure opens and tests the GPU with the given ordinal, and measures its speed.
+// measure opens the GPU with the given ordinal, tests it, and measures its speed.
 func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	devices, _, err := device.CUDA(ordinal).Take()
 	if err != nil {
@@ -94,7 +94,9 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	return nil
 }
 
-// [Rate] first calls work with fewSteps steps. It increases their number until a call takes at least the time fill or has mostSteps steps. It then repeats such calls up to tries times, or until they have taken the time enough in total.
+// [Rate] first calls work with fewSteps steps. It increases this number until a call takes at least
+// the time fill or has mostSteps steps. Then it repeats such calls until there have been tries of
+// them, or until they have taken the time enough in total.
 const (
 	fewSteps  = 2
 	mostSteps = 2000
@@ -103,8 +105,9 @@ const (
 	enough    = 3 * time.Second
 )
 
-// Rate calls work several times, with numbers of steps that it chooses, and returns the steps per
-// second of the fastest call, which other programs slowed least. It returns an error if work does.
+// Rate calls work several times, with numbers of steps that it chooses. It returns the steps per
+// second of the fastest call, which other programs slowed down least. If work returns an error, so
+// does Rate.
 func Rate(work func(steps int) error) (best float64, err error) {
 	steps := fewSteps
 	var spent time.Duration
@@ -125,7 +128,7 @@ func Rate(work func(steps int) error) (best float64, err error) {
 	return best, nil
 }
 
-// copies returns the highest speed of several copies by the CPU, in bytes per second.
+// copies makes several copies on the CPU, and returns the highest speed in bytes per second.
 func copies() (most float64) {
 	const size = 64 << 20
 	a, b := make([]byte, size), make([]byte, size)
@@ -140,14 +143,14 @@ func copies() (most float64) {
 	return most
 }
 
-// A Line is one line of the readable report.
+// A Line is one line in the readable report.
 type Line struct {
 	Check, Found string
-	// Fix is the remedy, or empty if nothing is wrong.
+	// Fix is advice for the user, or empty if nothing is wrong.
 	Fix string
 }
 
-// Lines returns the report as readable lines.
+// Lines returns the report as lines of text.
 func (r *Report) Lines() []Line {
 	built := "no: make cuda builds a program that can use GPUs"
 	if r.Built {

@@ -13,10 +13,10 @@ import (
 // A Format describes text files.
 type Format struct {
 	Header    bool // whether the first line names the columns
-	Separator rune // separator of fields
-	Trim      bool // whether to ignore blanks before a field in quotes
+	Separator rune // field separator
+	Trim      bool // whether to ignore blanks before a quoted field
 	Comma     bool // whether numbers are written with a decimal comma
-	Columns   int  // number of columns of a file without a header
+	Columns   int  // number of columns if the file has no header
 }
 
 // csvReader reads a text file. Each line is a row.
@@ -27,9 +27,9 @@ type csvReader struct {
 	cells  []Cell
 }
 
-// NewCSV returns a reader of a text file in UTF-8, after a byte order mark, if any. A row is a line
-// of the file, so a field in quotes cannot contain a line break. If format.Header is true, the
-// first line must contain the names of the columns, and NewCSV fails if it cannot read them.
+// NewCSV returns a reader of a text file in UTF-8, which may begin with a byte order mark. A row is
+// a line of the file, so a quoted field cannot contain a line break. If format.Header is true, the
+// first line must have the names of the columns, and NewCSV fails if it cannot read them.
 func NewCSV(r io.Reader, format Format) (Reader, error) {
 	const mark = "\ufeff"
 	b := bufio.NewReader(r)
@@ -64,8 +64,8 @@ func NewCSV(r io.Reader, format Format) (Reader, error) {
 	return c, nil
 }
 
-// legible refuses a header that is not text in UTF-8, or that contains a carriage return, which
-// encoding/csv does not treat as a line end.
+// legible refuses a header that is not UTF-8 text. It also refuses one with a carriage return,
+// which encoding/csv does not treat as a line end.
 func legible(header []string) error {
 	line := strings.Join(header, "")
 	switch {

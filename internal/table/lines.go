@@ -23,15 +23,15 @@ type lines struct {
 	broken []byte // replaces a line that is too long or has an odd number of quotes
 
 	line []byte // present line
-	rest []byte // part of line that is not read yet
-	err  error  // read error of the file; Read returns it after the current line
+	rest []byte // part of line that has not been read yet
+	err  error  // error from reading the file; Read returns it after the current line
 }
 
-// maxLine is the largest length in bytes of a line that is read.
+// maxLine is the maximum length in bytes of a line. Longer lines are not read.
 const maxLine = 16 << 20
 
 func newLines(from *bufio.Reader, separator rune) *lines {
-	broken := "x\"\n" // encoding/csv refuses a quote in a field that does not begin with one
+	broken := "x\"\n" // encoding/csv refuses a quote inside an unquoted field
 	if separator == 'x' {
 		broken = "y\"\n"
 	}

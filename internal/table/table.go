@@ -5,19 +5,20 @@ import "fmt"
 
 // A Reader reads the rows of a table, one after the other.
 type Reader interface {
-	// Columns returns the names of the columns, in the order of the cells of a row, or nil if there
-	// are none.
+	// Columns returns the names of the columns in the order of a row's cells, or nil if they have
+	// no names.
 	Columns() []string
 
-	// Next returns the cells of the next row, one for each column, valid until the next call. After
-	// the last row, it returns io.EOF. If a row cannot be divided into cells, it returns a
-	// [Malformed], and can be called again.
+	// Next returns the cells of the next row, one per column. They are valid until the next call.
+	// After the last row, Next returns io.EOF. If a row cannot be divided into cells, it returns a
+	// [Malformed]. It may then be called again for the next row.
 	Next() ([]Cell, error)
 
-	// Row returns the number of the row that Next returned, from 1. In a text file, it is the line.
+	// Row returns the number of the row that Next has returned, from 1. In a text file, this is the
+	// line number.
 	Row() int
 
-	// Unit returns the name of the unit that Row counts: "line" or "row".
+	// Unit returns the word for the unit in which Row counts: "line" or "row".
 	Unit() string
 }
 
@@ -44,7 +45,7 @@ const (
 	Missing               // the cell has no value
 )
 
-// A Malformed error reports a row that cannot be divided into cells.
+// A Malformed is the error for a row that cannot be divided into cells.
 type Malformed struct {
 	Row     int // number of the row, from 1
 	Message string

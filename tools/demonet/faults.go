@@ -11,8 +11,8 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// observing returns the edits that make daemons draw their noise from a seed and record what they
-// do.
+// observing returns the edits that make daemons draw their noise from a seed and record their
+// actions.
 func observing() []overlay.Edit {
 	return []overlay.Edit{
 		{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.Noise\n", After: "\tseen.Answered(int(ask), answer.Release)\n"},

@@ -1,5 +1,5 @@
 // Package arrowdata reads Arrow files and Arrow streams. The client registers it with package
-// origin. The simulator does not import it: it takes 25 seconds of processor time to compile.
+// origin. The simulator does without it, because it takes 25 seconds of CPU time to compile.
 package arrowdata
 
 import (
@@ -22,13 +22,13 @@ import (
 	"fedpvi/internal/table"
 )
 
-// maxBatch is the largest accepted size of a batch of rows, and of one uncompressed column of it,
-// in bytes. A damaged file can state any size.
+// maxBatch is the maximum size in bytes of a batch of rows, and of one uncompressed column in it.
+// Without a limit, a damaged file could claim any size.
 const maxBatch = 1 << 30
 
-// limit returns the largest accepted size of a batch or a column, for data of the given size or 0
-// if unknown. It is at least 64 MiB, because compression makes a column with few different values
-// much smaller.
+// limit returns the maximum size of a batch or a column. size is the size of the data, or 0 if
+// unknown. The limit is at least 64 MiB, because a column with few different values can be
+// compressed very well.
 func limit(size int64) int64 {
 	const small, compression = 64 << 20, 256
 	if size == 0 || size > maxBatch/compression {
@@ -37,7 +37,7 @@ func limit(size int64) int64 {
 	return max(small, compression*size)
 }
 
-// bounded is an allocator that panics at a request for more than max bytes.
+// bounded is an allocator that panics if more than max bytes are requested.
 type bounded struct {
 	memory.Allocator
 	max int64
@@ -58,9 +58,9 @@ func (b bounded) checked(size int) int {
 
 var errDamaged = errors.New("these Arrow data end early, are damaged, or have a batch of rows that is larger than 1 GiB, or than 64 MiB and 256 times the file: " + table.Again)
 
-// Read passes a reader of the wanted columns of an Arrow file or stream to use. size is the size of
-// the data in bytes, or 0 if unknown. Read fails if the data cannot be read, if use fails, or if
-// the decoder panics.
+// Read reads the wanted columns of an Arrow file or stream: it passes a reader of the rows to use.
+// size is the size of the data in bytes, or 0 if unknown. Read fails if the data cannot be read, if
+// use fails, or if the decoder panics.
 func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, use func(table.Reader) error) (err error) {
 	fault := guard.Run(func() {
 		var from *ipc.Reader
@@ -79,8 +79,8 @@ func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted
 	return err
 }
 
-// open opens an Arrow file or stream. A file is a stream with a mark before and after it, and an
-// index at its end.
+// open opens an Arrow file or an Arrow stream. A file is a stream between two marks, with an index
+// at the end.
 func open(data io.Reader, size int64) (*ipc.Reader, error) {
 	m := &messages{mem: bounded{memory.DefaultAllocator, limit(size)}, most: maxBatch}
 	if size > 0 {
@@ -104,7 +104,7 @@ type reader struct {
 	ctx   context.Context
 	from  *ipc.Reader
 	names []string
-	dates []bool // whether the values of each column must be dates
+	dates []bool // whether a column may only have dates, by column
 	at    []int  // index of each column in a batch
 	cell  []func(row int) table.Cell
 	cells []table.Cell
@@ -113,7 +113,7 @@ type reader struct {
 	read  int64
 }
 
-// find finds the wanted columns, and checks that their types can be read.
+// find looks for the wanted columns and checks that their types can be read.
 func (a *reader) find(wanted []table.Wanted) error {
 	for i, field := range a.from.Schema().Fields() {
 		w := slices.IndexFunc(wanted, func(w table.Wanted) bool { return w.Name == field.Name })
@@ -137,7 +137,7 @@ func (a *reader) find(wanted []table.Wanted) error {
 	return nil
 }
 
-// isDay reports whether values of a type can be days.
+// isDay reports whether values of the type can be days.
 func isDay(kind arrow.Type) bool {
 	switch kind {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP:
@@ -146,7 +146,7 @@ func isDay(kind arrow.Type) bool {
 	return false
 }
 
-// isValue reports whether values of a type are numbers, text, booleans or dates.
+// isValue reports whether values of the type are numbers, text, booleans or dates.
 func isValue(kind arrow.Type) bool {
 	return kind != arrow.TIMESTAMP && isDay(kind) || kind == arrow.BOOL || kind == arrow.NULL || arrow.IsPrimitive(kind) && (arrow.IsInteger(kind) || arrow.IsFloating(kind)) || kind == arrow.DECIMAL128
 }
@@ -185,11 +185,11 @@ func (a *reader) Next() ([]table.Cell, error) {
 	return a.cells, nil
 }
 
-// plausible reports whether a batch contains enough bytes for the number of rows that it states. A
-// value takes at least one bit. Columns of the null type take no space, so a batch of up to 65,536
+// plausible reports whether a batch has enough bytes for as many rows as it claims to have. A value
+// takes at least one bit. But columns of the null type take no space, so a batch of up to 65,536
 // rows may have no bits at all.
 func plausible(b arrow.RecordBatch) bool {
-	const empty = 1 << 16 // largest number of rows of a batch without values
+	const empty = 1 << 16 // maximum number of rows in a batch without values
 	var size uint64
 	for _, column := range b.Columns() {
 		size += column.Data().SizeInBytes()
@@ -258,5 +258,5 @@ func decoder(values arrow.Array) func(row int) table.Cell {
 	case array.StringLike:
 		return func(row int) table.Cell { return table.Cell{Text: v.Value(row)} }
 	}
-	return func(int) table.Cell { return table.Cell{Kind: table.Missing} } // a column of the null type has only missing values
+	return func(int) table.Cell { return table.Cell{Kind: table.Missing} } // all values in a column of the null type are missing
 }

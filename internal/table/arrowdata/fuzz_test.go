@@ -17,7 +17,8 @@ import (
 
 var wanted = []table.Wanted{{Name: "n"}, {Name: "t"}, {Name: "d", Date: true}}
 
-// maxRows is the number of rows after which count stops. Damaged data can state any number.
+// maxRows is the number of rows after which count stops, because damaged data can claim to have any
+// number.
 const maxRows = 1000
 
 // count reads Arrow data and returns the number of rows, or −1 if use was not called.
@@ -74,7 +75,8 @@ func sample(f testing.TB, o ...ipc.Option) (file, stream []byte) {
 	return whole.Bytes(), parts.Bytes()
 }
 
-// A file must have a mark after the last batch, so that no part of it is taken for the whole.
+// A file must end in a mark. Otherwise a part of a file, cut after a batch, would be taken for the
+// whole.
 func TestCutBetweenBatches(t *testing.T) {
 	mark := []byte("\xff\xff\xff\xff\x00\x00\x00\x00")
 	file, stream := sample(t)
@@ -89,8 +91,8 @@ func TestCutBetweenBatches(t *testing.T) {
 	}
 }
 
-// A small stream can state any number of rows for a column without values. A study may substitute a
-// value in every such row, which takes memory.
+// A small stream can claim any number of rows for a column without values. A study may fill in a
+// value in each of these rows, which takes memory.
 func TestRowsWithoutValues(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.Null, Nullable: true}}, nil)
 	for _, c := range []struct {
@@ -109,7 +111,7 @@ func TestRowsWithoutValues(t *testing.T) {
 	}
 }
 
-// For any bytes of Arrow data, reading ends with rows of all columns or with an error.
+// Whatever the bytes of Arrow data are, reading must end in an error or give rows with all columns.
 func FuzzRead(f *testing.F) {
 	for _, o := range [][]ipc.Option{nil, {ipc.WithLZ4()}, {ipc.WithZstd()}} {
 		file, stream := sample(f, o...)

@@ -14,11 +14,11 @@ import (
 const fileMagic = "ARROW1\x00\x00"
 
 // messages reads an Arrow stream, or an Arrow file after its first bytes, message by message. It
-// checks the sizes in each message, which package ipc trusts.
+// checks the sizes in each message, because package ipc trusts them.
 type messages struct {
 	from io.Reader
 	mem  memory.Allocator
-	most int64 // of the description or of the body of a message, in bytes
+	most int64 // maximum size in bytes of a message's description and of its body
 	file bool  // a file must have a mark after the last message
 	views
 }
@@ -98,13 +98,13 @@ func examine(description []byte, v *views) (body int64, ok bool) {
 }
 
 const (
-	shared   = 4  // parts of more than this many times its size make a description invalid
+	shared   = 4  // a description is invalid if its parts are more than this many times as large as itself
 	maxDepth = 64 // maximum depth of nested tables
 )
 
-// A checker adds up the sizes of the parts of a description.
+// A checker adds up the sizes of a description's parts.
 type checker struct {
-	left  int // bytes left for the remaining parts; if negative, the description is refused
+	left  int // number of bytes left for further parts; if it is negative, the description is refused
 	depth int
 	views *views
 }
@@ -165,8 +165,8 @@ func (c *checker) keyValue(t flatbuffers.Table) {
 	c.vector(t, 1, 1)
 }
 
-// vector subtracts the size of the vector or string in a field from c.left, and returns the number
-// of elements, or 0 if there is no such field or the description is refused.
+// vector subtracts the size of the vector or string in a field from c.left. It returns the number
+// of elements, or 0 if the field is missing or the description is refused.
 func (c *checker) vector(t flatbuffers.Table, number, size int) int {
 	o := field(t, number)
 	if o == 0 {
@@ -179,7 +179,7 @@ func (c *checker) vector(t flatbuffers.Table, number, size int) int {
 	return n
 }
 
-// tables counts the vector of tables in a field, and calls check for each of them.
+// tables counts the vector of tables in a field and calls check for each table.
 func (c *checker) tables(t flatbuffers.Table, number int, check func(flatbuffers.Table)) {
 	for i := range c.vector(t, number, 4) {
 		start := t.Vector(field(t, number))
@@ -187,7 +187,7 @@ func (c *checker) tables(t flatbuffers.Table, number int, check func(flatbuffers
 	}
 }
 
-// table counts the table in a field, and calls check for it.
+// table counts the table in a field and calls check for it.
 func (c *checker) table(t flatbuffers.Table, number int, check func(flatbuffers.Table)) {
 	if o := field(t, number); o != 0 {
 		c.enter(flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(t.Pos + o)}, check)

@@ -17,7 +17,8 @@ var (
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 )
 
-// foreign lists the first bytes of formats that the program cannot read, with name and remedy.
+// foreign lists formats that the program cannot read: the first bytes of a file, the name of the
+// format, and advice.
 var foreign = []struct{ magic, is, do string }{
 	{"PK\x03\x04", "a workbook of Excel or LibreOffice, or another ZIP archive", "save the sheet as CSV, or unpack the archive"},
 	{"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"},
@@ -35,7 +36,7 @@ var foreign = []struct{ magic, is, do string }{
 	{"\xfd7zXZ\x00", "a file compressed by xz", "use gzip or zstd, or no compression"},
 }
 
-// known returns an error with a remedy if a file begins like a foreign format.
+// known returns an error with advice if a file begins like one in a foreign format.
 func known(start []byte) error {
 	for _, other := range foreign {
 		if bytes.HasPrefix(start, []byte(other.magic)) {
@@ -45,8 +46,8 @@ func known(start []byte) error {
 	return nil
 }
 
-// text returns a reader of the text of a file, decompressed if necessary. start has the first bytes
-// of the file, and r reads it from its beginning.
+// text returns a reader of a file's text, which it decompresses if necessary. start has the first
+// bytes of the file, and r reads the whole file.
 func text(start []byte, r io.Reader) (io.Reader, error) {
 	if err := known(start); err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func text(start []byte, r io.Reader) (io.Reader, error) {
 	return buffered, nil
 }
 
-// decompress returns a reader of a compressed file, or nil if the file is not compressed.
+// decompress returns a reader that decompresses a file, or nil if the file is not compressed.
 func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	switch {
 	case bytes.HasPrefix(start, gzipMagic):
@@ -85,10 +86,10 @@ func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	return nil, nil
 }
 
-// unpacked reads the text of a compressed file, and explains errors (see told).
+// unpacked reads the text of a compressed file and explains errors (see told).
 type unpacked struct {
 	io.Reader
-	by string // name of the program that compressed the file
+	by string // program that compressed the file
 }
 
 func (u unpacked) Read(p []byte) (int, error) {
@@ -96,7 +97,7 @@ func (u unpacked) Read(p []byte) (int, error) {
 	return n, told(err, u.by)
 }
 
-// told explains an error from a decompressor. by is the name of the compression program.
+// told explains an error from a decompressor. by is the program that compressed the file.
 func told(err error, by string) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // a reader of the standard library returns io.EOF itself
 		return err

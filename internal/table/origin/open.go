@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// open opens a file of records. For a pipe it waits until another program opens it for writing, or
-// ctx is done.
+// open opens a file of records. If it is a pipe, open waits until another program opens it for
+// writing, or until ctx is done.
 func (s Source) open(ctx context.Context) (*os.File, error) {
 	if info, err := os.Stat(s.From); s.Wait != nil && err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 		defer s.Wait()()

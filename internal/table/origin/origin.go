@@ -1,5 +1,6 @@
-// Package origin opens tables of records: text files, which may be compressed, and Parquet files.
-// With readers that a program registers, it also opens Arrow files and queries to databases.
+// Package origin opens tables of records. It reads Parquet files and text files, which may be
+// compressed. With readers that a program registers, it also reads Arrow files and the results of
+// database queries.
 package origin
 
 import (
@@ -15,7 +16,7 @@ import (
 	"fedpvi/internal/table"
 )
 
-// A Source describes the location and the format of a table of records.
+// A Source tells where a table of records is and which format it has.
 type Source struct {
 	// From is the path of a file, which may be an SQLite database, or the address of a PostgreSQL
 	// database, such as postgres://reader@localhost/cohort. The address must not contain a
@@ -23,15 +24,16 @@ type Source struct {
 	From  string
 	Query string // file with the SQL query; empty unless From is a database
 
-	Separator rune // between the fields of a text file; 0 for that of the format
+	Separator rune // separator of the fields in a text file; 0 means the separator of the format
 	Comma     bool // whether numbers in a text file are written with a decimal comma
 
-	// Progress, if set, is called from time to time with the number of units read so far and in
-	// all, or 0 if unknown. A unit is a byte of a text file, or a row of another source.
+	// Progress, if set, is called from time to time with the number of units read so far and the
+	// total number, or 0 if the total is unknown. A unit is a byte of a text file, or a row of any
+	// other source.
 	Progress func(read, all int64)
 
-	// Wait, if set, is called before a pipe is opened, which blocks until another program opens it
-	// for writing. over is called afterwards.
+	// Wait, if set, is called before a pipe is opened. Opening blocks until another program opens
+	// the pipe for writing, and afterwards over is called.
 	Wait func() (over func())
 }
 
@@ -40,8 +42,8 @@ func (s Source) Database() bool {
 	return strings.HasPrefix(s.From, "postgres://") || strings.HasPrefix(s.From, "postgresql://")
 }
 
-// Read opens the table and passes a reader of its rows to use. format is the format of text files,
-// which settings of the source override. Of a Parquet file, only the wanted columns are read. Read
+// Read opens the table and passes a reader of its rows to use. format is the format of text files;
+// settings of the source override it. From a Parquet file, Read reads only the wanted columns. Read
 // writes bytes that identify the table to named: the content of a file, or all values of a query in
 // order. It fails if the table cannot be opened or read, if use fails, or if ctx is done.
 func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
@@ -53,7 +55,7 @@ func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wa
 		return err
 	}
 	defer f.Close()
-	defer context.AfterFunc(ctx, func() { f.Close() })() // ends the wait for data in a pipe
+	defer context.AfterFunc(ctx, func() { f.Close() })() // do not wait any longer for data in a pipe
 	if s.Separator != 0 {
 		format.Separator = s.Separator
 	}
@@ -124,7 +126,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	return err
 }
 
-// readable refuses a directory or a device, but not a pipe, as from a program that decrypts
+// readable refuses directories and devices. It accepts a pipe, as from a program that decrypts
 // records.
 func readable(mode os.FileMode) error {
 	switch {
@@ -144,7 +146,7 @@ func beginning(r *bufio.Reader) ([]byte, error) {
 	return start, err
 }
 
-// counted counts the bytes read, and stops when its context is done.
+// counted counts the bytes that it reads. It stops when its context is done.
 type counted struct {
 	ctx       context.Context
 	r         io.Reader

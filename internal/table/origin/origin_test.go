@@ -33,7 +33,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// columns returns wanted columns with the given names. Their values may have any type.
+// columns returns wanted columns with the given names. The values may have any type.
 func columns(names ...string) (all []table.Wanted) {
 	for _, name := range names {
 		all = append(all, table.Wanted{Name: name})
@@ -41,7 +41,7 @@ func columns(names ...string) (all []table.Wanted) {
 	return all
 }
 
-// rows stops after maxRows rows, because a damaged Parquet file can state any number.
+// rows stops after maxRows rows, because a damaged Parquet file can claim to have any number.
 const maxRows = 1000
 
 // rows reads a source. It returns the names of the columns and the rows as strings, and the bytes
@@ -69,8 +69,8 @@ func rows(t *testing.T, s origin.Source) (all [][]string, named []byte, err erro
 	return all, name.Bytes(), err
 }
 
-// byCount checks that a query for all columns by count returns the rows of the CSV file. The bytes
-// that identify the source must depend only on its values.
+// byCount checks that a query that sorts all columns by count returns the rows of the CSV file. The
+// bytes that identify the source must depend only on the values.
 func byCount(t *testing.T, query func(sql string) origin.Source) {
 	t.Helper()
 	csv, _, err := rows(t, origin.Source{From: filepath.Join("testdata", "patients.csv")})
@@ -90,7 +90,8 @@ func byCount(t *testing.T, query func(sql string) origin.Source) {
 
 const allByCount = "select age, count, pressure, dose, treated, born, site from patients order by count"
 
-// textOf returns a cell as a string. Equal numbers have equal strings, however they are written.
+// textOf returns a cell as a string. Equal numbers get equal strings, no matter how they are
+// written.
 func textOf(c table.Cell) string {
 	if c.Kind == table.Missing {
 		return ""
@@ -125,8 +126,8 @@ func compress(t *testing.T, w io.WriteCloser, of *bytes.Buffer, text []byte) []b
 	return of.Bytes()
 }
 
-// Parquet files come from pyarrow with small pages and groups, and Arrow data with small compressed
-// batches. The bytes that identify each file must be its content.
+// The Parquet files come from pyarrow and have small pages and groups. The Arrow data has small
+// compressed batches. The bytes that identify a file must be its content.
 func TestFormatsAgree(t *testing.T) {
 	text := content(t, "patients.csv")
 	var gz, zst bytes.Buffer
@@ -158,7 +159,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// The bytes that identify a file include those after the last row that was read.
+// The bytes that identify a file must include those after the last row that was read.
 func TestNameCoversTheWholeFile(t *testing.T) {
 	text := []byte(strings.Repeat("a,b\n", 1<<17))
 	var name bytes.Buffer
@@ -171,7 +172,7 @@ func TestNameCoversTheWholeFile(t *testing.T) {
 	}
 }
 
-// The error names the file, the problem, and the way to convert the file if there is one.
+// The error must have the file and the problem and, if the file can be converted, explain how.
 func TestRefusedFiles(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"book.xlsx", "PK\x03\x04rest", "save the sheet as CSV"},
@@ -205,7 +206,7 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// A stream that states a large size must be refused before that much memory is allocated.
+// If a stream claims a large size, it must be refused before that much memory is allocated.
 func TestStatedSizeOfArrow(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -241,7 +242,7 @@ func TestReadingEnds(t *testing.T) {
 	}
 }
 
-// For any bytes of a file, reading ends with rows or with an error.
+// Whatever the bytes of a file are, reading must give rows or end in an error.
 func FuzzFile(f *testing.F) {
 	for _, name := range []string{"patients.csv", "patients.parquet", "patients.arrow", "patients.arrows", "patients.sqlite"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))

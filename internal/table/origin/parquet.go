@@ -22,9 +22,9 @@ func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")
 
 var errParquet = errors.New("this Parquet file ends early, is damaged, or is of a kind that cannot be read: " + table.Again)
 
-// damaged returns the error for an unreadable Parquet file, without that of the Parquet package,
-// which may contain bytes of the file. That can also be io.EOF, if a column has fewer values than
-// the file states, and the file would then seem to have ended.
+// damaged returns the error for an unreadable Parquet file. It leaves out the error of the Parquet
+// package, which may contain bytes of the file. That error can also be io.EOF, when a column has
+// fewer values than the file claims. The file would then seem to have ended.
 func damaged(err error) error {
 	var reading *os.PathError
 	if errors.As(err, &reading) {
@@ -33,7 +33,7 @@ func damaged(err error) error {
 	return errParquet
 }
 
-// parquet passes a reader of the wanted columns of a Parquet file to use.
+// parquet reads the wanted columns of a Parquet file: it passes a reader of the rows to use.
 func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []table.Wanted, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
@@ -63,7 +63,7 @@ type parquetReader struct {
 	names   []string
 	columns []*column
 	groups  []parquet.RowGroup // groups of rows that have not been read yet
-	left    int64              // rows of the current group that are not read yet
+	left    int64              // number of rows in the current group that have not been read yet
 	read    int64
 	all     int64
 	cells   []table.Cell
@@ -111,7 +111,7 @@ func (p *parquetReader) Next() ([]table.Cell, error) {
 	return p.cells, nil
 }
 
-// close closes the columns of the current group of rows.
+// close closes the columns of the current row group.
 func (p *parquetReader) close() error {
 	var all error
 	for _, c := range p.columns {
@@ -127,15 +127,15 @@ const batch = 1024
 type column struct {
 	index  int
 	decode func(parquet.Value) table.Cell // decodes a value that is not null
-	pages  parquet.Pages                  // pages of the current group of rows; nil before the first group
+	pages  parquet.Pages                  // pages of the current row group; nil before the first group
 	page   parquet.ValueReader            // values of the current page; nil before the first page
-	values []parquet.Value                // decoded values that were not yet returned
+	values []parquet.Value                // decoded values that have not been returned yet
 	buffer [batch]parquet.Value
 	texts  map[string]string // one copy of each string
 }
 
-// maxTexts is the maximum number of different strings that a column stores. Rows with the same
-// string share one copy.
+// maxTexts is the maximum number of different strings that a column keeps, so that rows with the
+// same string can share it.
 const maxTexts = 1 << 12
 
 func newColumn(field *parquet.Column, date bool) (*column, error) {
@@ -153,8 +153,8 @@ func newColumn(field *parquet.Column, date bool) (*column, error) {
 	return c, nil
 }
 
-// day returns a function that decodes the values of a column as days or as text, or nil if the type
-// t is neither dates, times nor text.
+// day returns a function that decodes a column's values as days or as text. It returns nil if the
+// type t is neither a date, a time nor text.
 func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
 	logical := t.LogicalType()
 	if logical == nil {
@@ -182,7 +182,7 @@ func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
 	return nil
 }
 
-// decoder returns a function that decodes values of a type, or nil if it cannot be read.
+// decoder returns a function that decodes values of a type, or nil if the type cannot be read.
 func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	if logical := t.LogicalType(); logical != nil {
 		switch of := logical.Value.(type) {
@@ -190,7 +190,7 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 			if t.Kind() != parquet.Int32 && t.Kind() != parquet.Int64 {
 				return nil
 			}
-			exponent := -int64(of.Scale) // the scale of a damaged file can be the smallest int32
+			exponent := -int64(of.Scale) // in a damaged file, the scale can be the smallest int32
 			return func(v parquet.Value) table.Cell { return table.Cell{Text: fmt.Sprintf("%de%d", integer(v), exponent)} }
 		case *format.DateType:
 			return func(v parquet.Value) table.Cell { return table.Cell{Text: calendar.Day(v.Int32()).String()} }
@@ -247,7 +247,7 @@ func (c *column) text(b []byte) string {
 	return s
 }
 
-// next returns the next value of the column, valid until the next call.
+// next returns the next value of the column. The value is valid until the next call.
 func (c *column) next() (parquet.Value, error) {
 	for len(c.values) == 0 {
 		if c.page == nil {

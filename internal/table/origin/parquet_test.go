@@ -15,7 +15,7 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// Otherwise a program would take a part of the table for the whole table.
+// The file must be refused. Otherwise a program would take a part of the table for the whole table.
 func TestParquetWithTooFewValues(t *testing.T) {
 	type row struct {
 		Count int64 `parquet:"count"`
@@ -35,7 +35,8 @@ func TestParquetWithTooFewValues(t *testing.T) {
 	}
 }
 
-// The smallest int32 has no negation in 32 bits. Otherwise this damaged file would contain a zero.
+// The smallest int32 cannot be negated in 32 bits. If a program did so, it would read a zero from
+// this damaged file.
 func TestParquetWithExtremeScale(t *testing.T) {
 	type row struct {
 		Count int64 `parquet:"count,decimal(2:18)"`
@@ -65,7 +66,7 @@ func parquetFile[T any](t *testing.T, all []T) []byte {
 
 func withMetadata(t *testing.T, whole []byte, change func(m *metadata.FileMetaData)) []byte {
 	t.Helper()
-	const tail = 8 // size of the last part of the file: the length of the metadata, and the mark of the format
+	const tail = 8 // size of the end of the file: the length of the metadata, and the mark of the format
 	mark := len(whole) - tail
 	from := mark - int(binary.LittleEndian.Uint32(whole[mark:]))
 	var meta metadata.FileMetaData

@@ -17,7 +17,8 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// If nobody opens the pipe for writing, or writes to it, Read must return when the context is done.
+// If nobody opens the pipe for writing, or nobody writes to it, Read must return when the context
+// is done.
 func TestPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	check(t, syscall.Mkfifo(pipe, 0o600))
@@ -35,7 +36,7 @@ func TestPipe(t *testing.T) {
 	read := func() error { return origin.Source{From: pipe}.Read(ctx, format, wanted, io.Discard, use) }
 	ended := make(chan error, 1)
 	go func() { ended <- read() }()
-	idle, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns once Read has opened the pipe
+	idle, err := os.OpenFile(pipe, os.O_WRONLY, 0) // this returns as soon as Read has opened the pipe
 	check(t, err)
 	defer idle.Close()
 	cancel()

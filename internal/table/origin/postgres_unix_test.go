@@ -15,7 +15,7 @@ import (
 	"fedpvi/internal/testing/postgres"
 )
 
-// No error may contain a value or the password.
+// No error may contain the password, or a value from the database.
 func TestDatabase(t *testing.T) {
 	server := postgres.Start(t)
 	server.Table("patients", "age int, count numeric, pressure float8, dose numeric, treated text, born date, site text", content(t, "patients.csv"))
@@ -38,7 +38,7 @@ func TestDatabase(t *testing.T) {
 			t.Errorf("%s: got %v, want SQLSTATE %s", c.sql, err, c.want)
 		}
 	}
-	t.Setenv("PGTZ", "Asia/Tokyo") // settings that would change the format of a date
+	t.Setenv("PGTZ", "Asia/Tokyo") // these settings would change how dates are written
 	t.Setenv("PGOPTIONS", "-c datestyle=German")
 	const values = `(values ('2020-02-29 23:30:00'::timestamp), ('1969-12-31 00:00:00'), (null)) as seen(at)`
 	for _, column := range []string{"at", "at::date", "at at time zone 'UTC'", "to_char(at, 'YYYY-MM-DD HH24:MI')"} {

@@ -19,7 +19,7 @@ type Arrow func(ctx context.Context, data io.Reader, size int64, wanted []table.
 // read, if use fails, or if ctx is done.
 type Query func(ctx context.Context, s Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error
 
-// These are this program's readers of Arrow data and of databases.
+// These are the readers of Arrow data and databases that this program has registered.
 var (
 	arrowData Arrow = func(context.Context, io.Reader, int64, []table.Wanted, func(table.Reader) error) error {
 		return errors.New("this program cannot read Arrow data, but client can: write the rows to a CSV or Parquet file")
@@ -29,8 +29,8 @@ var (
 	}
 )
 
-// Register sets the readers of Arrow data and of databases, before any table is read. This package
-// does not import them, because they take long to compile.
+// Register sets the readers of Arrow data and databases. It must be called before any table is
+// read. This package does not import them, because they take long to compile.
 func Register(a Arrow, q Query) { arrowData, queries = a, q }
 
 // isArrow reports whether a file begins like an Arrow file or an Arrow stream.

@@ -15,7 +15,8 @@ import (
 
 func init() { origin.Register(arrowdata.Read, sqldata.Read) }
 
-// The database is from Python's sqlite3. A query must not change it, and no error may have a value.
+// Python's sqlite3 has made the database. A query must not change it, and no error may contain a
+// value.
 func TestSQLite(t *testing.T) {
 	before := content(t, "patients.sqlite")
 	base := file(t, "a base? 100 %.sqlite", before)

@@ -18,8 +18,8 @@ import (
 )
 
 // postgres runs a query on a PostgreSQL database and passes a reader of the resulting rows to use.
-// The query runs in one read-only transaction that sees one state of the database. No error
-// contains a value of the database.
+// The query runs in a read-only transaction that sees a single state of the database. No error
+// contains a value from the database.
 func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) (err error) {
 	config, err := pgx.ParseConfig(s.From)
 	if err != nil {
@@ -29,7 +29,7 @@ func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.W
 	if hasPassword(s.From) {
 		return fmt.Errorf("%s: leave the password out of the address, where other users of this machine can see it: put it into PGPASSWORD, or into a file that PGPASSFILE names", address)
 	}
-	config.RuntimeParams["datestyle"], config.RuntimeParams["timezone"] = "ISO", "UTC" // the format of a date must not depend on settings of the server
+	config.RuntimeParams["datestyle"], config.RuntimeParams["timezone"] = "ISO", "UTC" // settings of the server must not affect the format of a date
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("%s: cannot connect%s", address, reason(err))
@@ -56,7 +56,7 @@ func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.W
 			return fmt.Errorf("%s: the query %s: column %s: the study reads dates: select a date, a timestamp or a text such as 2020-12-31", address, s.Query, f.Name)
 		}
 	}
-	if len(r.names) == 0 { // the query failed, or is not a SELECT statement
+	if len(r.names) == 0 { // the query has failed, or it is not a SELECT statement
 		if _, err := r.Next(); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -65,7 +65,7 @@ func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.W
 	return use(r)
 }
 
-// dated lists the types of columns that may have dates.
+// dated lists the column types that can have dates.
 var dated = []uint32{
 	pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID, pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID,
 }
@@ -79,7 +79,7 @@ func hasPassword(address string) bool {
 	return in || u.Query().Has("password")
 }
 
-// states has remedies for the most frequent database errors, by SQLSTATE.
+// states has advice for the most frequent database errors, by SQLSTATE.
 var states = map[string]string{
 	"25006": "the query changes the database, but the program only reads: write one SELECT statement",
 	"28000": "the server does not let this user in from here: check the user and pg_hba.conf",
@@ -91,8 +91,8 @@ var states = map[string]string{
 	"42P01": "a table of the query does not exist: try the query with psql",
 }
 
-// reason returns the ending of an error message: the code of the database's error, and advice. The
-// text of the error can contain values of the database.
+// reason returns the end of an error message: the error code of the database, and advice. It leaves
+// out the text of the error, which can contain values from the database.
 func reason(err error) string {
 	var told *pgconn.PgError
 	if errors.As(err, &told) {
@@ -101,8 +101,8 @@ func reason(err error) string {
 	return ": check host, port, user, password and pg_hba.conf with psql"
 }
 
-// textCells returns a function that appends the cells of the current row to a slice, as text in the
-// form in which PostgreSQL sends them.
+// textCells returns a function that appends the cells of the current row to a slice. The cells are
+// text, as PostgreSQL sends it.
 func textCells(rows pgx.Rows) func([]table.Cell) ([]table.Cell, error) {
 	return func(to []table.Cell) ([]table.Cell, error) {
 		for _, value := range rows.RawValues() {

@@ -1,6 +1,6 @@
-// Package sqldata reads the rows of queries to PostgreSQL and SQLite databases. The client
-// registers it with package origin. The simulator does not import it: its drivers take 50 seconds
-// of processor time to compile.
+// Package sqldata reads the rows that queries to PostgreSQL and SQLite databases return. The client
+// registers it with package origin. The simulator does without it, because its drivers take 50
+// seconds of CPU time to compile.
 package sqldata
 
 import (
@@ -15,7 +15,7 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// progressRows is the number of rows between two progress reports.
+// progressRows is the number of rows from one progress report to the next.
 const progressRows = 1024
 
 // Read runs the query of s and passes a reader of the resulting rows to use (see [origin.Query]).
@@ -44,7 +44,7 @@ type queryReader struct {
 		Err() error
 	}
 	cells  func(to []table.Cell) ([]table.Cell, error) // appends the cells of the current row to a slice
-	failed func(error) error                           // describes an error without values of the database
+	failed func(error) error                           // describes an error without quoting values from the database
 	names  []string
 	named  io.Writer
 	show   func(read, all int64)
@@ -81,9 +81,9 @@ func (q *queryReader) Next() ([]table.Cell, error) {
 	return q.row, nil
 }
 
-// name adds a cell to the bytes that identify the table: the length of its text, then the text, so
-// that two neighbouring cells cannot be confused with one. A missing value has the length −1 and no
-// text.
+// name adds a cell to the bytes that identify the table. It writes the length of the cell's text
+// and then the text, so that two neighbouring cells cannot be mistaken for one. A missing value has
+// the length −1 and no text.
 func (q *queryReader) name(cell table.Cell) error {
 	text, length := cell.Text, int64(len(cell.Text))
 	switch cell.Kind {

@@ -18,7 +18,7 @@ import (
 )
 
 // sqlite runs a query on an SQLite database and passes a reader of the resulting rows to use. The
-// query runs in one read-only transaction. No error contains a value of the database.
+// query runs in a read-only transaction. No error contains a value from the database.
 func sqlite(ctx context.Context, s origin.Source, query string, named io.Writer, use func(table.Reader) error) (err error) {
 	path, err := filepath.Abs(s.From)
 	if err != nil {
@@ -56,8 +56,8 @@ func sqlite(ctx context.Context, s origin.Source, query string, named io.Writer,
 	return use(&queryReader{rows: rows, names: names, named: named, show: s.Progress, cells: scannedCells(rows, len(names)), failed: failed})
 }
 
-// compiles checks that the database can execute the query. It reads no rows, so its error contains
-// no value of a record.
+// compiles checks that the database can execute the query. Its error contains no value from a
+// record, because it reads no rows.
 func compiles(ctx context.Context, tx *sql.Tx, query string) error {
 	rows, err := tx.QueryContext(ctx, "EXPLAIN "+query)
 	if err != nil {
@@ -66,8 +66,8 @@ func compiles(ctx context.Context, tx *sql.Tx, query string) error {
 	return rows.Close()
 }
 
-// failedSQLite returns the ending of an error message: advice and, for some errors, their code. The
-// text of the error can contain values of the database.
+// failedSQLite returns the end of an error message: advice and, for some errors, their code. It
+// leaves out the text of the error, which can contain values from the database.
 func failedSQLite(err error) string {
 	const readOnly, notADatabase, damaged = 8, 26, 11
 	var told interface{ Code() int }
@@ -100,8 +100,8 @@ func scannedCells(rows *sql.Rows, columns int) func([]table.Cell) ([]table.Cell,
 	}
 }
 
-// sqliteCell converts a value from the driver. Text in a column that is declared as a date or a
-// time arrives as a time, and is converted back.
+// sqliteCell converts a value from the driver. The driver turns text into a time if its column is
+// declared as a date or a time. sqliteCell turns it back into text.
 func sqliteCell(value any) table.Cell {
 	switch v := value.(type) {
 	case nil:

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the lists of docs/prove/threat-model.md")
 
-// Every case has a test, and the lists of the documentation page are up to date.
+// Every case must have a test, and the lists on the documentation page must be up to date.
 func TestPageMatchesTests(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	shows, err := Scan(os.DirFS(root))
@@ -29,7 +29,7 @@ func TestPageMatchesTests(t *testing.T) {
 	}, *update, "go test ./internal/testing/abuse -update")
 }
 
-// Scan accepts a directive only in the doc comment of a test.
+// Scan must accept a directive only in the doc comment of a test.
 func TestScan(t *testing.T) {
 	file := func(text string) fstest.MapFS {
 		return fstest.MapFS{"p/a_test.go": {Data: []byte("package p\n" + text)}}

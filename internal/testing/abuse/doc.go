@@ -12,10 +12,10 @@ package abuse
 type Case struct {
 	ID    string
 	Does  string // description of the action
-	Named string // advisories and issues that describe this action for other platforms; may be empty
+	Named string // advisories and issues that report this action on other platforms; may be empty
 }
 
-// A Show is a test that covers a case, with the result of the attack in it.
+// A Show is a test that covers a case. Outcome is the result of the attack in it.
 type Show struct {
 	Case    string
 	File    string // path relative to the root of the repository
@@ -23,7 +23,7 @@ type Show struct {
 	Outcome string
 }
 
-// Cases are attacks that the design of this protocol must withstand.
+// Cases are the attacks that the design of this protocol must withstand.
 var Cases = []Case{
 	{ID: "A01", Does: "The power fails, or the process is killed, before, in or after a commit, or while it sends"},
 	{ID: "A02", Does: "The coordinator repeats a plan, or shows an old one"},
@@ -52,8 +52,8 @@ var Cases = []Case{
 	{ID: "A25", Does: "Answers come late, twice or in another order; the network falls apart"},
 }
 
-// Advisories are kinds of vulnerability that were published for other platforms of federated
-// learning.
+// Advisories are kinds of vulnerability that have been published for other federated learning
+// platforms.
 var Advisories = []Case{
 	{ID: "P01", Named: "NVFlare CVE-2022-34668, CVE-2026-24186; FedML CVE-2026-5536; vantage6 CVE-2023-23930", Does: "Deserialising a peer's message runs its code, or exhausts memory"},
 	{ID: "P02", Named: "NVFlare CVE-2026-24178", Does: "A request names another party's object, and ownership is not checked"},

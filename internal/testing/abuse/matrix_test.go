@@ -32,7 +32,7 @@ import (
 	"fedpvi/transport"
 )
 
-// shut is a made-up status code for a connection that the server must refuse.
+// shut is an invented status code for a connection that the server must refuse.
 const shut = codes.Code(1000)
 
 // A scene is a coordinator with two running studies. In the first, clients north and south take
@@ -72,7 +72,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// sealed returns the size of an encrypted answer, which is the same for all answers.
+// sealed returns the size that all encrypted answers have.
 func (s *scene) sealed() int {
 	st, err := study.Parse("study.toml", document("first"))
 	check(s.hub.t, err)
@@ -88,8 +88,8 @@ func (s *scene) coordinator() identity.PublicKey {
 	return e.Key
 }
 
-// A role is a kind of caller. may has the methods that it may call, with their status codes. All
-// other methods must return PermissionDenied.
+// A role is a kind of caller. may lists the methods that it may call, with the status codes that
+// they return. All other methods must return PermissionDenied.
 type role struct {
 	who    string
 	config *tls.Config
@@ -118,17 +118,17 @@ func (s *scene) roles() []role {
 	full := map[string]codes.Code{
 		hello: codes.OK, join: codes.OK, renew: codes.OK, standing: codes.OK, approve: codes.OK,
 		follow: codes.OK, submit: codes.OK, health: codes.OK,
-		// Only studies with secure aggregation have these two methods.
+		// Only a study with secure aggregation has these two methods.
 		pieces: codes.FailedPrecondition, confirm: codes.FailedPrecondition,
 	}
 	return []role{
 		{"a client", s.north.config().TLS, s.north, full},
 		{"a client with another client's objects", s.north.config().TLS, s.south, map[string]codes.Code{
-			// These requests refer to nothing that belongs to one client.
+			// These requests concern nothing that belongs to a particular client.
 			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK,
 			pieces: codes.FailedPrecondition,
-			join:   codes.OK,              // anybody with an unused token may redeem an invitation
-			renew:  codes.InvalidArgument, // another client's key has signed the request
+			join:   codes.OK,              // anybody with an unused token can redeem an invitation
+			renew:  codes.InvalidArgument, // the request was signed with another client's key
 		}},
 		{"a client with objects of another study", s.north.config().TLS, s.elsewhere, map[string]codes.Code{
 			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK,
@@ -136,7 +136,7 @@ func (s *scene) roles() []role {
 		}},
 		{"a client that has left", s.west.config().TLS, s.west, map[string]codes.Code{
 			hello: codes.OK, join: codes.OK, standing: codes.OK, health: codes.OK,
-			// The status code means that a client that has left cannot come back.
+			// The status code means that a client cannot come back after it has left.
 			approve: codes.FailedPrecondition,
 		}},
 		{"a guest without an invitation", guest(s.north), s.elsewhere, map[string]codes.Code{hello: codes.OK, join: codes.InvalidArgument}},
@@ -148,8 +148,8 @@ func (s *scene) roles() []role {
 	}
 }
 
-// outsider returns the TLS configuration of an attacker with a certificate of the first study from
-// an authority of its own.
+// outsider returns the TLS configuration of an attacker. The attacker's certificate is for the
+// first study, but comes from an authority of the attacker's own.
 func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	t := s.hub.t
 	p := channel.Party{Study: s.north.invited.Study, Role: as, Name: name}
@@ -165,7 +165,7 @@ func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	return channel.Client{Credentials: c, Now: time.Now}.Config()
 }
 
-// requests returns the requests that a party would send, by message name.
+// requests returns the requests that a party would send, keyed by message name.
 func (s *scene) requests(p *party) map[protoreflect.Name]string {
 	body := make([]byte, s.size)
 	join := p.joining()
@@ -185,7 +185,7 @@ func (s *scene) requests(p *party) map[protoreflect.Name]string {
 	}
 }
 
-// quoted returns b as a string in the text form of protocol buffers.
+// quoted returns b as a string in the text format of protocol buffers.
 func quoted(b []byte) string {
 	out := []byte{'"'}
 	for _, c := range b {
@@ -194,9 +194,9 @@ func quoted(b []byte) string {
 	return string(append(out, '"'))
 }
 
-// Every role calls every method with its own objects and with those of other parties. All calls
-// that are not explicitly allowed must be denied, or the connection refused. The test fails if it
-// has no request for a method.
+// Every role calls every method, with its own objects and with those of other parties. Every call
+// that is not explicitly allowed must be denied, or its connection must be refused. The test fails
+// if it has no request for some method.
 //
 //abuse:case P02 a call that is not explicitly allowed is PermissionDenied, or refused in the handshake
 //abuse:case P04 an unauthorised caller reaches no handler, and nothing changes
@@ -237,7 +237,8 @@ func TestRolesAndMethods(t *testing.T) {
 	}
 }
 
-// status returns the state of all studies as text, without the times of clients' last calls.
+// status returns the state of all studies as text. It leaves out the times of the clients' last
+// calls.
 func (s *scene) status() (text string) {
 	all, err := s.hub.orders.Status(s.hub.t.Context(), "")
 	check(s.hub.t, err)
@@ -278,7 +279,7 @@ func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodD
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()))
 	if err == nil {
-		_ = stream.SendMsg(proto.Message(in)) // the reply also contains the error
+		_ = stream.SendMsg(proto.Message(in)) // if this fails, the reply has the error too
 		if !m.IsStreamingClient() {
 			_ = stream.CloseSend()
 		}
@@ -286,7 +287,7 @@ func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodD
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		return codes.OK // the stream has ended without an error
+		return codes.OK // the stream has ended without error
 	case status.Code(err) == codes.Unavailable:
 		return shut
 	}

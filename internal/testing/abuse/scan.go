@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// directive begins the comment line that names the case of a test.
+// directive begins the comment line that says which case a test covers.
 const directive = "//abuse:case "
 
 // Scan returns the cases that the tests under root cover, in order of file and position. A
@@ -81,7 +81,7 @@ func saidIn(group *ast.CommentGroup) (all []string) {
 	return all
 }
 
-// Check describes each problem: a directive with an unknown case or without a result, and a case
+// Check describes each problem: a directive with an unknown case or without a result, or a case
 // without a test.
 func Check(shows []Show) (problems []string) {
 	shown := map[string]int{}

@@ -35,7 +35,7 @@ func document(name string) []byte {
 	return bytes.Replace(text, []byte(`name = "plane"`), []byte(`name = "`+name+`"`), 1)
 }
 
-// A hub runs the coordinator's daemon on a port of this machine.
+// A hub runs the coordinator's daemon, which listens on a port of this machine.
 type hub struct {
 	t       testing.TB
 	dir     string
@@ -144,7 +144,7 @@ func (p *party) join() {
 	check(t, err)
 }
 
-// config returns the configuration of a connection that the party itself would open.
+// config returns the configuration for connections that the party would open itself.
 func (p *party) config() transport.Config {
 	pins := func(q channel.Party) (identity.Pin, bool) { return p.invited.Pin, q.Role == identity.Coordinator }
 	return transport.Config{TLS: channel.Client{Credentials: p.credentials, Pins: pins, Now: time.Now}.Config()}

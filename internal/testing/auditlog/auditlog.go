@@ -9,7 +9,7 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// Lines is a destination of an audit log in memory.
+// Lines is a destination of an audit log that keeps the lines in memory.
 type Lines struct {
 	mu  sync.Mutex
 	all []audit.Line
@@ -44,7 +44,7 @@ func (s *Lines) All() []audit.Line {
 	return slices.Clone(s.all)
 }
 
-// Events returns the events that were written, each with the values of the given attributes.
+// Events returns the events that were written. Each comes with the values of the given attributes.
 func (s *Lines) Events(attributes ...string) (all []string) {
 	for _, l := range s.All() {
 		text := l.Event

@@ -1,5 +1,5 @@
-// Package browser runs the browser Chromium, so that tests look at pages as people do. It controls
-// Chromium by the DevTools protocol over two pipes.
+// Package browser runs the browser Chromium, so that tests see pages as people do. It controls
+// Chromium with the DevTools protocol over two pipes.
 package browser
 
 import (
@@ -18,11 +18,11 @@ import (
 	"testing"
 )
 
-// These are the environment variables for the tests in a browser.
+// These are the environment variables for tests in a browser.
 const (
-	Program  = "FEDPVI_BROWSER" // path of a Chromium
+	Program  = "FEDPVI_BROWSER" // path of the Chromium program
 	Axe      = "FEDPVI_AXE"     // path of axe.min.js, the program axe-core that examines pages; optional
-	Pictures = "FEDPVI_SHOTS"   // folder for pictures of all pages; optional
+	Pictures = "FEDPVI_SHOTS"   // folder in which to save pictures of all pages; optional
 )
 
 // A Browser is a running Chromium with one page.
@@ -47,8 +47,8 @@ type answer struct {
 	Error  *struct{ Message string }
 }
 
-// Start starts the Chromium that the environment names until the test ends, or skips the test if
-// there is none.
+// Start starts Chromium, which runs until the test ends. The environment has its path. If it has
+// none, Start skips the test.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	path := os.Getenv(Program)
@@ -59,7 +59,7 @@ func Start(t *testing.T) *Browser {
 	read, events := pipe(t)
 	args := []string{"--headless", "--disable-gpu", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir()}
 	if os.Geteuid() == 0 {
-		args = append(args, "--no-sandbox") // Chromium has no sandbox for root
+		args = append(args, "--no-sandbox") // as root, Chromium has no sandbox
 	}
 	c := exec.Command(path, args...)
 	c.ExtraFiles = []*os.File{commands, events}
@@ -172,22 +172,22 @@ func (b *Browser) do(method string, params map[string]any, result any) {
 	}
 }
 
-// Go opens an address, and waits until the page is loaded.
+// Go opens an address and waits until the page has loaded.
 func (b *Browser) Go(url string) {
 	b.t.Helper()
 	b.do("Page.navigate", map[string]any{"url": url}, nil)
 	<-b.loaded
 }
 
-// Click clicks an element that leads to another page, and waits until that is loaded.
+// Click clicks an element that leads to another page, and waits until that page has loaded.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
 	b.Eval(fmt.Sprintf("document.querySelector(%q).click()", selector), nil)
 	<-b.loaded
 }
 
-// Eval evaluates an expression on the page, and waits if its value is a promise. The page's content
-// security policy does not apply.
+// Eval evaluates an expression on the page. If the value is a promise, it waits for the result. The
+// content security policy of the page does not apply.
 func (b *Browser) Eval(expression string, value any) {
 	b.t.Helper()
 	var r struct {
@@ -205,11 +205,11 @@ func (b *Browser) Eval(expression string, value any) {
 	}
 }
 
-// Look checks that the open page fits into the widths of a telephone and of a desktop screen, with
-// light and with dark colours, and that the browser has reported no problem, such as a violation of
-// the content security policy. If the environment names the program axe-core, it must have no
-// serious or critical finding. If it names a folder, Look writes pictures there, with name at the
-// beginning of their file names.
+// Look checks that the open page fits a telephone and a desktop screen, in light and in dark
+// colours, and that the browser has reported no problem, such as a violation of the content
+// security policy. If the environment has the path of axe-core, this program must find no serious
+// or critical problem. If the environment has a folder for pictures, Look saves pictures there.
+// Their file names begin with name.
 func (b *Browser) Look(name string) {
 	b.t.Helper()
 	for _, width := range []int{390, 1280} {
@@ -234,7 +234,7 @@ func (b *Browser) Look(name string) {
 	b.problems = nil
 }
 
-// examine examines the page with axe-core, if the environment names its file.
+// examine examines the page with axe-core, if the environment has its path.
 func (b *Browser) examine(at string) {
 	path := os.Getenv(Axe)
 	if path == "" {
@@ -255,7 +255,7 @@ func (b *Browser) examine(at string) {
 	}
 }
 
-// picture writes a picture of the whole page, if the environment names a folder.
+// picture saves a picture of the whole page, if the environment has a folder for pictures.
 func (b *Browser) picture(name string) {
 	dir := os.Getenv(Pictures)
 	if dir == "" {

@@ -1,4 +1,4 @@
-// Package canary searches text for secrets, in every form in which Go can print a value.
+// Package canary looks for secrets in text, in every form in which Go can print a value.
 package canary
 
 import (
@@ -14,12 +14,12 @@ import (
 	"testing"
 )
 
-// verbs are the verbs of package fmt, with the flags that change the output.
+// verbs are the verbs of package fmt, with and without the flags that change the output.
 var verbs = []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%o", "%b", "%c", "%U", "%T"}
 
 // Shown returns all text in which Go could show a value: the output of fmt, encoding/json,
-// encoding/gob and log/slog and, except for gob, also for a pointer, a struct, a slice and a map
-// with the value.
+// encoding/gob and log/slog. Except for gob, it also shows a pointer, a struct, a slice and a map
+// that contain the value.
 func Shown(value any) string {
 	var all strings.Builder
 	nested := struct {
@@ -42,7 +42,7 @@ func Shown(value any) string {
 	return all.String()
 }
 
-// Absent fails the test if text contains eight consecutive bytes of the secret, raw or in any
+// Absent fails the test if eight consecutive bytes of the secret occur in the text, raw or in any
 // encoding in which bytes are printed.
 func Absent(t testing.TB, text string, secret []byte) {
 	t.Helper()
@@ -61,8 +61,8 @@ func Absent(t testing.TB, text string, secret []byte) {
 	}
 }
 
-// forms returns the encodings of part, without the last digits of base encodings, which depend on
-// the following bytes.
+// forms returns the encodings of part. It leaves out the last digits of base encodings, which
+// depend on the bytes that follow.
 func forms(part []byte) map[string]string {
 	decimal := strings.Trim(fmt.Sprint(part), "[]")
 	return map[string]string{

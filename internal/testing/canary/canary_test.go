@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// recorder is a testing.TB that records a failure, for checks that must fail.
+// recorder is a testing.TB that records a failure. It is for checks that must fail.
 type recorder struct {
 	testing.TB
 	failed bool
