@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	toNotify = 10 * time.Second // time limit for writing an event; the site disconnects a slower reader
-	// reads of the state without a change after which a comment keeps the stream alive
+	toNotify = 10 * time.Second // time limit for writing an event; a slower reader is disconnected
+	// after this many reads of the state without a change, a comment keeps the stream alive
 	silence = 15
 )
 
-// events sends an event when the stream opens and when the state of the site changes, for which the
-// page reloads its live parts. The stream ends with the session, the browser or the site.
+// events sends an event when the stream opens, and whenever the state of the site changes. The page
+// then reloads its live parts. The stream ends with the session, the browser or the site.
 func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) {
 	select {
 	case s.streams <- struct{}{}:
@@ -23,7 +23,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) 
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // otherwise nginx would collect events and send them later
+	w.Header().Set("X-Accel-Buffering", "no") // without this, nginx would collect events and send them later
 	ticker := time.NewTicker(s.look)
 	defer ticker.Stop()
 	shown, quiet, first := "", 0, true
@@ -51,7 +51,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) 
 	}
 }
 
-// notify sends text to a stream, and returns false if this takes longer than toNotify.
+// notify sends text to a stream. It returns false if this takes longer than toNotify.
 func notify(w http.ResponseWriter, text string) bool {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Now().Add(toNotify)); err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // serveNginx starts an nginx with the location block from the documentation, which passes requests
-// on to the address. It returns a client that sends the requests for every host to this nginx.
+// on to address. It returns a client that sends all requests, whatever their host, to this nginx.
 func serveNginx(t *testing.T, address string) *http.Client {
 	t.Helper()
 	nginx, err := exec.LookPath("nginx")
@@ -34,11 +34,11 @@ func serveNginx(t *testing.T, address string) *http.Client {
 	if !ok || !strings.Contains(location, "127.0.0.1:8441") {
 		t.Fatal("the documentation has no configuration of nginx")
 	}
-	certified := httptest.NewTLSServer(nil) // has a certificate for example.com
+	certified := httptest.NewTLSServer(nil) // this server has a certificate for example.com
 	certified.Close()
 	key, err := x509.MarshalPKCS8PrivateKey(certified.TLS.Certificates[0].PrivateKey)
 	check(t, err)
-	dir, err := os.MkdirTemp("", "nginx") // the path of a socket must be short
+	dir, err := os.MkdirTemp("", "nginx") // not in the test's folder, because the path of a socket must be short
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	for file, block := range map[string]*pem.Block{"key": {Type: "PRIVATE KEY", Bytes: key}, "cert": {Type: "CERTIFICATE", Bytes: certified.Certificate().Raw}} {
@@ -60,7 +60,7 @@ location / {%[3]s} } }`, dir, temporary, strings.Replace(location, "127.0.0.1:84
 			t.Fatalf("nginx %v: %v\n%s", args, err, out)
 		}
 	}
-	run() // returns when nginx listens
+	run() // wait until nginx listens
 	jar, err := cookiejar.New(nil)
 	check(t, err)
 	browser := certified.Client()

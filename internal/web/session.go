@@ -20,19 +20,19 @@ const (
 
 // An entry keeps the login link and the sessions of a site.
 type entry struct {
-	// name of the cookie, with the port of the site: browsers send a cookie to all ports of a host,
-	// and two sites on one host must not share it
+	// name of the cookie. It includes the port of the site: browsers send a cookie to all ports of
+	// a host, and two sites on one host must not share it
 	cookie string
-	secure bool // whether the cookie is sent only over TLS
+	secure bool // whether browsers may send the cookie only over TLS
 
 	mu       sync.Mutex
-	link     secret.Secret         // token of the valid login link
-	sessions map[[32]byte]*session // signed-in sessions; the key is the SHA-256 of the cookie
+	link     secret.Secret         // token in the current login link
+	sessions map[[32]byte]*session // sessions of signed-in browsers; the key is the SHA-256 of the cookie
 }
 
-// A session is the state of a browser that is signed in.
+// A session belongs to a browser that is signed in.
 type session struct {
-	token string // token against forged requests
+	token string // token that protects forms against forged requests
 	until time.Time
 	key   [32]byte
 }
@@ -54,8 +54,8 @@ func (s *Site) errLink(why string) error {
 	return &Error{http.StatusUnauthorized, fmt.Errorf("%s. Open the link in the file %s on the machine where the program runs: it is valid once", why, s.o.LinkFile)}
 }
 
-// askLogin shows a form that signs in. Opening the link does not, because programs that open links
-// in advance, such as mail scanners, would use it up.
+// askLogin shows a form with which a person signs in. Merely opening the link does not sign in.
+// Otherwise programs that open links in advance, such as mail scanners, would use it up.
 func (s *Site) askLogin(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
 	if !s.validLink(token) {
@@ -88,7 +88,7 @@ func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// begin begins a session and replaces the login link, if token is that of the current one.
+// begin begins a session if token is that of the current login link. It then makes a new link.
 func (s *Site) begin(token string) (cookie string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,8 @@ func (s *Site) begin(token string) (cookie string, err error) {
 	return cookie, nil
 }
 
-// session returns the session of the browser that made a request, or nil if it is not signed in.
+// session returns the session of the browser that sent a request. It returns nil if the browser is
+// not signed in.
 func (s *Site) session(r *http.Request) *session {
 	cookie, err := r.Cookie(s.cookie)
 	if err != nil {
@@ -131,8 +132,8 @@ func (s *Site) logout(w http.ResponseWriter, _ *http.Request, browser *session) 
 	s.render(w, http.StatusOK, nil, &frame{Title: "Signed out", Problem: "This browser is signed out"})
 }
 
-// signedIn returns a handler that calls f only for browsers that are signed in. It refuses a form
-// without the token of the session, which another site may have sent.
+// signedIn returns a handler that calls f only for signed-in browsers. It refuses a form without
+// the session's token, because another site may have sent it.
 func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		browser := s.session(r)
@@ -156,7 +157,7 @@ func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) ht
 
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	// SetReadDeadline fails only for the response writers of tests, which have no deadlines.
+	// SetReadDeadline can fail only for response writers in tests, which have no deadlines.
 	_ = control.SetReadDeadline(time.Now().Add(toRead))
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -169,22 +170,22 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 func (s *Site) protect(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // without a referrer, forms would have the origin null
+	h.Set("Referrer-Policy", "same-origin") // without a referrer, the origin of forms would be null
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 }
 
 // trusted refuses a request that another site may have caused: a request for another host name,
-// which is a sign of DNS rebinding, or one that a page of another site has sent.
+// which is a sign of DNS rebinding, or a request from a page of another site.
 func (s *Site) trusted(r *http.Request) error {
 	if !s.hosts[r.Host] {
 		return &Error{http.StatusMisdirectedRequest, fmt.Errorf("this site is not %q: open %s, or name the origin of a proxy with --web-origin", r.Host, s.base)}
 	}
 	foreign := &Error{http.StatusForbidden, errors.New("another site has made this request: open the page yourself")}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		// A link on another site may lead to a page of this site: the mode of the request is then
-		// navigate. Other requests from other sites are refused.
+		// Another site may have a link to a page of this site. The mode of the request is then
+		// navigate. All other requests from other sites are refused.
 		if at := r.Header.Get("Sec-Fetch-Site"); (at == "cross-site" || at == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 			return foreign
 		}

@@ -26,27 +26,27 @@ import (
 	"fedpvi/internal/private"
 )
 
-// LinkFile is the name of the file with the next login link, in the state directory of a daemon.
+// LinkFile is the name of the file, in a daemon's state directory, that has the next login link.
 const LinkFile = "login.url"
 
 // Options configure [Open].
 type Options struct {
-	Address string // host:port of this machine on which to listen
-	// Origin is the origin under which browsers reach the site through a proxy, such as
-	// https://fedpvi.example.org, or empty without a proxy.
+	Address string // address of this machine at which to listen, as host:port
+	// Origin is the origin that browsers use when they reach the site through a proxy, such as
+	// https://fedpvi.example.org. It is empty without a proxy.
 	Origin string
 	Title  string             // name of the site
 	Links  []Link             // links to the main pages
 	Pages  *template.Template // templates of the pages, which are executed with a [View]
-	Style  string             // style sheet in addition to that of the site
-	// LinkFile is the path of the file for the next login link, which only the owner may read.
+	Style  string             // further styles, in addition to the site's own
+	// LinkFile is the path of the file that gets the next login link. Only its owner may read it.
 	LinkFile string
 	// Announce, unless nil, is called with the first login link.
 	Announce func(link string)
-	// State returns a string that changes whenever a live part changes: a part that is updated
-	// while its page is open. State is called every second meanwhile.
+	// State returns a string that changes whenever a live part of a page changes, a part that is
+	// updated while the page is open. Meanwhile, State is called every second.
 	State func(ctx context.Context) (string, error)
-	Now   func() time.Time // nil for time.Now
+	Now   func() time.Time // the clock; nil means time.Now
 }
 
 // A Link is a link to a page.
@@ -59,13 +59,14 @@ type Page struct {
 	Of    any    // content of the page; the template reads it as .Of
 }
 
-// A View is the value that the template of a page receives.
+// A View is the value with which a page's template is executed.
 type View struct {
 	Of    any
-	Token string // token against forged requests, for the field "token" of each form
+	Token string // token that protects against forged requests, for the field "token" in each form
 }
 
-// An Error is an error that chooses the HTTP status of its page. Others have the status 422.
+// An Error is an error that determines the HTTP status of its page. For other errors, the status is
+// 422.
 type Error struct {
 	Status int
 	Err    error
@@ -77,7 +78,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Missing returns the error for a page that does not exist.
 func Missing(what string) error { return &Error{http.StatusNotFound, errors.New(what)} }
 
-// A Site serves pages. It is safe for concurrent use, except for Get and Post, which are called
+// A Site serves pages. It is safe for concurrent use, except that Get and Post must be called
 // before Serve.
 type Site struct {
 	o        Options
@@ -85,12 +86,12 @@ type Site struct {
 	server   *http.Server
 	mux      *http.ServeMux
 	base     string          // origin in login links
-	hosts    map[string]bool // accepted Host headers
-	origins  map[string]bool // accepted Origin headers
-	streams  chan struct{}   // contains one value for each open stream of events
+	hosts    map[string]bool // Host headers that are accepted
+	origins  map[string]bool // Origin headers that are accepted
+	streams  chan struct{}   // has one value for each open event stream
 	closing  chan struct{}   // closed when the site ends
 	close    func()          // closes the channel closing, once
-	look     time.Duration   // interval between two reads of the state for an open stream
+	look     time.Duration   // interval at which an open event stream reads the state
 	entry
 }
 
@@ -110,7 +111,7 @@ var sources embed.FS
 
 var layout = template.Must(template.ParseFS(sources, "layout.html"))
 
-// Open listens at the address in o, and makes the first login link. It fails if other machines can
+// Open listens at the address in o and makes the first login link. It fails if other machines could
 // reach the address.
 func Open(ctx context.Context, o Options) (*Site, error) {
 	if o.Now == nil {
@@ -145,7 +146,8 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 	return s, nil
 }
 
-// local returns an error unless address is a loopback address, which only this machine can reach.
+// local returns an error unless address is a loopback address, because other machines cannot reach
+// these.
 func local(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -172,7 +174,7 @@ func checkOrigin(origin string) error {
 	return nil
 }
 
-// name sets the host names under which browsers may address the site.
+// name sets the host names by which browsers may address the site.
 func (s *Site) name(at *net.TCPAddr) {
 	s.hosts, s.origins = map[string]bool{}, map[string]bool{}
 	for _, host := range []string{at.IP.String(), "localhost", "127.0.0.1", "::1"} {
@@ -190,7 +192,7 @@ func (s *Site) name(at *net.TCPAddr) {
 // Address returns the address at which the site listens.
 func (s *Site) Address() string { return s.listener.Addr().String() }
 
-// Get registers a page for signed-in browsers. path may be a pattern of [http.ServeMux].
+// Get registers a page for signed-in browsers. path may be a pattern as in [http.ServeMux].
 func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 	s.mux.HandleFunc("GET "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
 		p, err := page(r)
@@ -202,8 +204,8 @@ func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 	}))
 }
 
-// Post registers the handler for a form that signed-in browsers send to a path. order does what the
-// form asks for, and returns the path of the next page.
+// Post registers a form that signed-in browsers send to a path. order does what the form asks for,
+// and returns the path of the next page.
 func (s *Site) Post(path string, order func(r *http.Request) (next string, err error)) {
 	s.mux.HandleFunc("POST "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
 		next, err := order(r)
@@ -223,19 +225,19 @@ func (s *Site) Serve() error {
 	return nil
 }
 
-// Shutdown ends the site. It waits for running requests until ctx is done, and removes the file
-// with the login link.
+// Shutdown ends the site. It waits until running requests have finished or ctx is done, and removes
+// the file with the login link.
 func (s *Site) Shutdown(ctx context.Context) error {
 	s.close()
 	err := errors.Join(s.server.Shutdown(ctx), private.Remove(s.o.LinkFile))
-	if e := s.listener.Close(); !errors.Is(e, net.ErrClosed) { // open if the site never served
+	if e := s.listener.Close(); !errors.Is(e, net.ErrClosed) { // the listener is still open if the site never served
 		err = errors.Join(err, e)
 	}
 	return err
 }
 
-// ServeHTTP implements [http.Handler]. If a page panics, the daemon continues. The panic is not
-// logged, because a page can show records.
+// ServeHTTP implements [http.Handler]. If a page panics, the daemon goes on. It does not log the
+// panic, because a page can show records.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.protect(w.Header())
 	if err := s.trusted(r); err != nil {
@@ -267,14 +269,14 @@ func (s *Site) routes() {
 	}))
 }
 
-// frame has the values for the layout: everything on a page except its own content.
+// frame has the values that the layout needs: everything on a page except its own content.
 type frame struct {
 	Site, Title string
 	Links       []Link
-	Token       string // empty unless signed in
+	Token       string // empty unless the browser is signed in
 	Content     template.HTML
 	Problem     string // error to show instead of a page
-	Login       string // token of a login link, if the page shows the login form
+	Login       string // token of a login link, when the page shows the login form
 }
 
 func (s *Site) write(w http.ResponseWriter, browser *session, p *Page) {
@@ -287,7 +289,7 @@ func (s *Site) write(w http.ResponseWriter, browser *session, p *Page) {
 	s.render(w, http.StatusOK, browser, &frame{Title: p.Title, Content: template.HTML(b.String())})
 }
 
-// fail shows a page with the error. browser is nil if it is not signed in.
+// fail shows a page with the error. browser is nil if the browser is not signed in.
 func (s *Site) fail(w http.ResponseWriter, browser *session, err error) {
 	status := http.StatusUnprocessableEntity
 	var e *Error
@@ -311,7 +313,7 @@ func (s *Site) render(w http.ResponseWriter, status int, browser *session, f *fr
 }
 
 func send(w http.ResponseWriter, status int, kind string, text []byte) {
-	// SetWriteDeadline fails only for the response writers of tests, which have no deadlines.
+	// SetWriteDeadline can fail only for response writers in tests, which have no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite))
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)

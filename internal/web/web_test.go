@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A desk is a site with one page and one form, and the browser of one person.
+// A desk is a site with one page and one form, together with one person's browser.
 type desk struct {
 	t      *testing.T
 	site   *Site
@@ -133,7 +133,8 @@ func TestLoginLinkIsValidOnce(t *testing.T) {
 	}
 }
 
-// Otherwise the person would have no link for the next sign-in.
+// If the site replaced the link in spite of the error, the person would have no link for the next
+// sign-in.
 func TestLinkThatCannotBeWritten(t *testing.T) {
 	d := open(t, "")
 	link := d.link()
@@ -269,10 +270,10 @@ func TestAddressesOfOtherMachinesAreRefused(t *testing.T) {
 	}
 }
 
-// A reader is a browser that is too slow after some events: the write deadline passes.
+// A reader is a browser that becomes too slow after some events, so that the write deadline passes.
 type reader struct {
 	*httptest.ResponseRecorder
-	takes    int // number of events that it takes before it is too slow
+	takes    int // number of events after which it becomes too slow
 	deadline time.Time
 	taken    chan struct{}
 }
@@ -302,7 +303,7 @@ func (d *desk) stream(r *reader) (ended chan struct{}) {
 	return ended
 }
 
-// A stream must end when the reader is slow, and when the site ends.
+// A stream must end when its reader is slow, and when the site ends.
 func TestEvents(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -320,7 +321,7 @@ func TestEvents(t *testing.T) {
 	<-quick.taken
 	check(t, d.site.Shutdown(t.Context()))
 	select {
-	case d.state <- "a": // if the stream reads the state once more
+	case d.state <- "a": // the stream may read the state once more
 	default:
 	}
 	<-ended

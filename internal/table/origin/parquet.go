@@ -23,7 +23,7 @@ func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")
 var errParquet = errors.New("this Parquet file ends early, is damaged, or is of a kind that cannot be read: " + table.Again)
 
 // damaged returns the error for an unreadable Parquet file. It leaves out the error of the Parquet
-// package, which may contain bytes of the file. That error can also be io.EOF, when a column has
+// package, which may contain bytes of the file. This error can also be io.EOF, when a column has
 // fewer values than the file claims. The file would then seem to have ended.
 func damaged(err error) error {
 	var reading *os.PathError

@@ -21,11 +21,11 @@ var (
 	until = flag.Bool("until", false, "stop at the first world that goes wrong, and say no more than which it is")
 )
 
-// few is the number of worlds (simulated studies with their parties and faults) in an ordinary test
-// run.
+// few is the number of worlds in an ordinary test run. A world is a simulated study with its
+// parties and faults.
 const few = 24
 
-// A house prepares the studies from which worlds are copied, simulates worlds, and counts their
+// A house prepares the studies of which worlds are copies, simulates the worlds, and counts their
 // events.
 type house struct {
 	t         *testing.T
@@ -53,8 +53,8 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// fastDir returns a folder in memory, if there is one. The test simulates the disk, so it does not
-// need a real one.
+// fastDir returns a folder in memory, if the machine has one. The test simulates the disk, so it
+// does not need a real one.
 func fastDir() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"
@@ -69,7 +69,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// draw chooses the study, the maximum delay of messages and the faults of the world with the given
+// draw chooses the study, the maximum message delay and the faults for the world with the given
 // seed. Half of the worlds have a study with secure sums.
 func (h *house) draw(seed uint64) (*template, time.Duration, []fault) {
 	rng := rand.New(rand.NewPCG(seed, 0xc4a05))
@@ -81,7 +81,7 @@ func (h *house) draw(seed uint64) (*template, time.Duration, []fault) {
 	return of, pace, drawFaults(rng, of.clients, pace)
 }
 
-// play simulates the world of a seed with the given faults. If told is true, it also keeps a log.
+// play simulates the world with the given seed and faults. If told is true, it also keeps a log.
 func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	of, pace, _ := h.draw(seed)
 	h.played++
@@ -91,8 +91,8 @@ func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	return a
 }
 
-// shrink removes faults one by one, as long as the world of the seed still breaks a promise of the
-// protocol.
+// shrink removes faults one by one, as long as the world with this seed still breaks a promise of
+// the protocol.
 func (h *house) shrink(seed uint64, faults []fault) []fault {
 	for again := true; again; {
 		again = false
@@ -107,9 +107,9 @@ func (h *house) shrink(seed uint64, faults []fault) []fault {
 	return faults
 }
 
-// report describes how the world of a seed broke a promise of the protocol: the promise, the
-// faults, a command that repeats the simulation, and a log. Unless the flag -quick is set, it lists
-// only the faults that [house.shrink] leaves.
+// report describes how a world broke a promise of the protocol: it gives the promise, the faults, a
+// command that repeats the simulation, and a log. Unless the flag -quick is set, it lists only the
+// faults that remain after [house.shrink].
 func (h *house) report(seed uint64, all []fault) string {
 	faults := all
 	if !*quick {
@@ -145,7 +145,7 @@ func chosen(t *testing.T, faults []fault) []fault {
 	return kept
 }
 
-// A failure prints the seed and the faults that cause it.
+// If a promise is broken, the test prints the seed and the faults that break it.
 func TestPromisesHoldInEveryWorld(t *testing.T) {
 	n := *runs
 	if n == 0 {

@@ -22,8 +22,8 @@ import (
 // before and one after each write of a meta page.
 type disk struct {
 	durable []byte
-	// dirty contains the writes that were not synced, in order. If power fails, each of them is on
-	// the disk entirely, partly or not at all.
+	// dirty has the unsynced writes in order. After a power failure, each of them is on the disk
+	// entirely, partly or not at all.
 	//
 	// When a sync fails, the operating system marks dirty pages as clean. No later sync writes
 	// them, but readers of the file see them until the power fails.
@@ -42,18 +42,19 @@ var (
 	errFull = errors.New("no space left on device")
 )
 
-// intercept makes a database call f instead of writing to its file.
+// intercept replaces the writes of a database to its file by calls of f. f gets the file, the bytes
+// and the offset.
 func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, error)) {
 	in := reflect.ValueOf(db).Elem()
 	file := *(**os.File)(unsafe.Pointer(in.FieldByName("file").UnsafeAddr()))
-	hook := in.FieldByName("ops").FieldByName("writeAt") // bbolt has this hook for its own tests
+	hook := in.FieldByName("ops").FieldByName("writeAt") // the hook that bbolt has for its own tests
 	*(*func([]byte, int64) (int, error))(unsafe.Pointer(hook.UnsafeAddr())) = func(b []byte, off int64) (int, error) {
 		return f(file, b, off)
 	}
 }
 
-// begin makes the disk track the file at path, unless it already does. The present contents of the
-// file count as durable.
+// begin makes the disk track the file at path, unless it already does. It takes the present
+// contents of the file to be durable.
 func (d *disk) begin(path string) (err error) {
 	if d.durable == nil {
 		d.durable, err = os.ReadFile(path)
@@ -73,8 +74,8 @@ func (d *disk) sync() {
 	d.dirty = nil
 }
 
-// unsynced simulates a sync that fails. Each write in d.dirty becomes durable with probability 1/2,
-// and otherwise never will.
+// unsynced simulates a failing sync. With probability 1/2, a write in d.dirty becomes durable;
+// otherwise it never will.
 func (d *disk) unsynced(rng *rand.Rand) {
 	for _, w := range d.dirty {
 		if rng.IntN(2) == 0 {
@@ -84,7 +85,7 @@ func (d *disk) unsynced(rng *rand.Rand) {
 	d.dirty = nil
 }
 
-// fail returns the contents of the file that a power failure leaves.
+// fail returns the contents that a file has after a power failure.
 func (d *disk) fail(rng *rand.Rand) []byte {
 	for _, w := range d.dirty {
 		switch rng.IntN(3) {
@@ -138,8 +139,8 @@ func databaseIn(dir string) string {
 	return ""
 }
 
-// survive copies the state of a process that was killed to the directory for its next start. If
-// power is true, unsynced data may be lost.
+// survive copies the state of a killed process to the directory in which the process will start
+// again. If power is true, unsynced data may be lost.
 func (d *disk) survive(from, to string, power bool, rng *rand.Rand) error {
 	if err := copyTree(from, to); err != nil {
 		return fmt.Errorf("the state that %s leaves: %w", from, err)

@@ -10,7 +10,7 @@ import (
 type kind int
 
 const (
-	crashAtStep kind = iota // a process is killed at a write or sync, or after a commit
+	crashAtStep kind = iota // a process is killed at a write or a sync, or after a commit
 	crashAtTime
 	failWrite
 	failSync
@@ -18,15 +18,15 @@ const (
 	cutRequest
 	cutAnswer
 	repeat    // a call is repeated later
-	delay     // a call is late, because a client or the network is slow or messages overtake each other
+	delay     // a call arrives late, because a client or the network is slow or because messages overtake each other
 	partition // a process has no network connection
 	clockJump
 	absent  // a client is stopped for a long time
-	replay  // the coordinator sends an earlier entry instead of the requested one
-	forge   // the coordinator sends a false entry to one client
+	replay  // the coordinator sends an earlier entry than the requested one
+	forge   // the coordinator sends one client a false entry
 	newKeys // an operator gives a party new keys
-	revoke  // an operator revokes the keys of a client
-	months  // more time passes than certificates are valid for
+	revoke  // an operator revokes a client's keys
+	months  // so much time passes that certificates expire
 	kinds
 )
 
@@ -36,14 +36,14 @@ var kindNames = [kinds]string{
 	"new keys", "its keys are revoked", "months pass",
 }
 
-// A fault happens to one process, at its Nth step or call if Nth is positive, and otherwise at the
-// time At.
+// A fault happens to one process. If Nth is positive, it happens at the process's Nth step or call;
+// otherwise, at the time At.
 type fault struct {
 	Kind  kind
 	Who   int           // number of the process: 0 is the coordinator, m is client m
-	Nth   int           // number of the step or call of the process, counted over all restarts
-	At    time.Duration // time of the fault, since the beginning of the simulation
-	For   time.Duration // duration of the fault, or of the pause before a restart
+	Nth   int           // number of the process's step or call, counted over all restarts
+	At    time.Duration // time of the fault, counted from the beginning of the simulation
+	For   time.Duration // duration of the fault, or of the pause before the restart
 	Power bool          // whether the whole machine loses power
 	Salt  uint64
 }
@@ -67,15 +67,15 @@ func (f fault) String() string {
 	return s
 }
 
-// From the start of the simulation, the last timed fault happens by the time troubled, and the
-// study must have ended by the time patience.
+// These times are counted from the start of the simulation. Timed faults happen before the time
+// troubled. The study must end before the time patience.
 const (
 	troubled = 40 * time.Minute
 	patience = 12 * time.Hour
 )
 
-// drawFaults draws the faults of a simulation. In half of the simulations keys or members change
-// too (see [drawChanges]). latency is the maximum delay of a message.
+// drawFaults draws the faults of a simulation. In half of the simulations, keys or members change
+// as well (see [drawChanges]). latency is the maximum delay of a message.
 func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	all := make([]fault, 1+rng.IntN(8))
 	for i := range all {
@@ -87,8 +87,8 @@ func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	return all
 }
 
-// drawChanges draws changes of keys and clocks. Up to three times, a party gets new keys, the
-// coordinator at most once. With probability 1/3, the keys of one client are revoked. With
+// drawChanges draws changes of keys and clocks. Up to three times, a party gets new keys; the
+// coordinator gets them at most once. With probability 1/3, one client's keys are revoked. With
 // probability 1/3, all clocks are set forward by at least two months.
 func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault) {
 	hub := false
@@ -109,8 +109,8 @@ func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault)
 	return all
 }
 
-// drawFault draws one fault other than those of [drawChanges]. lasts is the approximate duration of
-// the study without faults.
+// drawFault draws a fault that is not one of [drawChanges]. lasts is about how long the study takes
+// without faults.
 func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	f := fault{Kind: kind(rng.IntN(int(newKeys))), Power: rng.IntN(2) == 0, Salt: rng.Uint64()}
 	f.For = upTo(rng, 2*time.Minute)
@@ -135,9 +135,9 @@ func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	return f
 }
 
-// when draws the time of a fault. With probability 2/3 it is uniform between 0 and lasts, the
-// approximate duration of the study without faults. Otherwise it is below troubled, because other
-// faults may make the study longer.
+// when draws the time of a fault. With probability 2/3, it is uniform between 0 and lasts, which is
+// about how long the study takes without faults. Otherwise it is any time before troubled, because
+// other faults may make the study take longer.
 func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	if rng.IntN(3) == 0 {
 		return upTo(rng, troubled)
@@ -145,12 +145,12 @@ func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * float64(lasts))
 }
 
-// paces are the maximum delays of a message. With the first, a round takes seconds, and with the
-// last, most of the time before its deadline.
+// paces are maximum message delays. With the first, a round takes seconds. With the last, it takes
+// most of the time before its deadline.
 var paces = []time.Duration{40 * time.Millisecond, 2 * time.Second, 30 * time.Second}
 
-// upTo draws a duration below most as a product of two uniform numbers, so that short durations are
-// frequent.
+// upTo draws a duration below most. It is a product of two uniform numbers, so that short durations
+// are frequent.
 func upTo(rng *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * rng.Float64() * float64(most))
 }

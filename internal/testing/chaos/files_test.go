@@ -18,7 +18,7 @@ import (
 // relative to the state directory.
 type tree struct {
 	names   map[string]*node // files by name, as the operating system shows them
-	durable map[string]*node // files by name at the last sync of their directory
+	durable map[string]*node // files by name, as they were when their directory was last synced
 	pending []naming
 }
 
@@ -26,11 +26,11 @@ type tree struct {
 type node struct {
 	bytes  []byte
 	synced int  // number of bytes that are on the disk
-	lost   bool // a sync failed, so later syncs write nothing
+	lost   bool // a sync has failed, so later syncs write nothing
 }
 
-// A naming is a change of the names in a directory that was not synced yet. A power failure may
-// keep or undo it.
+// A naming is a change of names in a directory that has not been synced since. After a power
+// failure, the change may be there or not.
 type naming struct {
 	dir   string
 	apply func(map[string]*node)
@@ -38,8 +38,8 @@ type naming struct {
 
 func newTree() *tree { return &tree{names: map[string]*node{}, durable: map[string]*node{}} }
 
-// name applies a change to the names in a directory. A power failure may undo it until the
-// directory is synced.
+// name changes the names in a directory. Until the directory is synced, a power failure may undo
+// the change.
 func (t *tree) name(dir string, apply func(map[string]*node)) {
 	apply(t.names)
 	t.pending = append(t.pending, naming{dir, apply})
@@ -55,7 +55,7 @@ func (t *tree) sync(dir string) {
 	})
 }
 
-// fail puts the tree into a random state that a power failure could leave.
+// fail puts the tree into a random state of those in which a power failure could leave it.
 func (t *tree) fail(rng *rand.Rand) {
 	for _, n := range t.pending {
 		if rng.IntN(2) == 0 {
@@ -73,7 +73,7 @@ func (t *tree) fail(rng *rand.Rand) {
 	t.names, t.pending = maps.Clone(t.durable), nil
 }
 
-// write writes all files of the tree to a directory. It removes other body files there.
+// write writes all files of the tree to a directory, and removes other body files from it.
 func (t *tree) write(dir string) error {
 	err := filepath.WalkDir(filepath.Join(dir, "bodies"), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -104,8 +104,8 @@ func (t *tree) has(body transcript.Body) bool {
 	return false
 }
 
-// A filer is the file system of the store of a process during one run l. The faults of the process
-// apply to it.
+// A filer is the file system for the store of a process during one run l. It applies the process's
+// faults.
 type filer struct{ l *life }
 
 func (f filer) rel(path string) string {
@@ -116,8 +116,8 @@ func (f filer) rel(path string) string {
 	return rel
 }
 
-// step performs do on the simulated files, unless the process has a fault at this step. It then
-// applies the fault and returns its error.
+// step performs do on the simulated files. If the process has a fault at this step, it applies the
+// fault instead and returns the fault's error.
 func (f filer) step(do func(t *tree) error) error {
 	f.l.p.w.mu.Lock()
 	defer f.l.p.w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 )
 
 // A lambda checks the parameters λ that the coordinator publishes. It computes λ − λ_prior in
-// integers of any size, with code of its own. It takes the damping from the first λ with an
-// accepted change, and checks that it stays the same.
+// integers of any size, with its own code. It takes the damping from the first λ after an accepted
+// change, and checks that the damping never changes.
 type lambda struct {
 	protocol *pvi.Protocol
 	sum      []*big.Int // sum of the accepted changes before damping
@@ -32,8 +32,8 @@ func (l *lambda) add(change []int64) {
 	}
 }
 
-// is reports whether said, the published λ − λ_prior, equals the damping α times the sum of the
-// accepted changes. The first sum that is not zero determines α, which must be positive.
+// is reports whether said, the published λ − λ_prior, is the damping α times the sum of the
+// accepted changes. α must be positive. It follows from the first sum that is not zero.
 func (l *lambda) is(said []pvi.Wide) bool {
 	if len(said) != len(l.sum) {
 		return false
@@ -57,7 +57,7 @@ func (l *lambda) is(said []pvi.Wide) bool {
 	return true
 }
 
-// integer returns the number whose two's complement in 128 bits is w.
+// integer returns the number that w represents in two's complement with 128 bits.
 func integer(w pvi.Wide) *big.Int {
 	text, err := w.MarshalText()
 	n, ok := new(big.Int).SetString(string(text), 16)
@@ -70,9 +70,9 @@ func integer(w pvi.Wide) *big.Int {
 	return n
 }
 
-// leadsTo checks the natural parameters of a result. Each must be the parameter of the prior plus
-// the sum of the accepted changes times a factor, the same for all parameters: the damping times
-// the unit of the changes.
+// leadsTo checks the natural parameters of a result. Each of them must be the parameter of the
+// prior plus a factor times the sum of the accepted changes. The factor is the same for all
+// parameters: the damping times the unit of the changes.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {
 		Natural []float64 `json:"natural"`

@@ -17,8 +17,8 @@ import (
 	"fedpvi/transport"
 )
 
-// change carries out a fault that is not an accident: new keys for p, the revocation of its keys,
-// or months that pass.
+// change carries out a fault that somebody causes on purpose, or time: p gets new keys, p's keys
+// are revoked, or months pass.
 func (w *world) change(p *process, f fault) {
 	switch {
 	case f.Kind == months:
@@ -31,7 +31,7 @@ func (w *world) change(p *process, f fault) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		p.fresh++
-		if l := p.life; l != nil && !l.dead { // only one process can use the state directory
+		if l := p.life; l != nil && !l.dead { // no two processes can use the state directory
 			w.tell("%s is stopped for new keys", p.name)
 			l.excuse("it was stopped for new keys")
 			l.end()
@@ -39,8 +39,8 @@ func (w *world) change(p *process, f fault) {
 	}
 }
 
-// rotate gives the coordinator new keys. Until all clients have consented, it returns an error, so
-// that the caller tries again later: an invitation contains the coordinator's old keys.
+// rotate gives the coordinator new keys. An invitation contains its old keys. So rotate returns an
+// error until all clients have consented, and the caller tries again later.
 func rotate(ctx context.Context, s *coordinator.Study) error {
 	status, err := s.Status(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func rotate(ctx context.Context, s *coordinator.Study) error {
 	return s.Rotate(ctx)
 }
 
-// pass sets all clocks forward once the study has begun, because invitations expire.
+// pass sets all clocks forward. It waits until the study has begun, because invitations expire.
 func (w *world) pass(d time.Duration) {
 	for w.ctx.Err() == nil {
 		w.mu.Lock()
@@ -71,7 +71,7 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// revoke revokes the keys of a client once the study has begun.
+// revoke waits until the study has begun, and then revokes a client's keys.
 func (w *world) revoke(p *process) {
 	for begun := false; !begun && w.ctx.Err() == nil; rest(w.ctx, time.Second) {
 		w.mu.Lock()
@@ -87,9 +87,9 @@ func (w *world) revoke(p *process) {
 	p.revoked = done
 }
 
-// order repeats an order until the coordinator has executed it or refused it for good. It reports
-// whether the order was executed. If the coordinator executes the order and is then killed, the
-// next attempt returns an error that contains the text done.
+// order repeats an order until the coordinator carries it out or refuses it for good. It reports
+// whether the order was carried out. If the coordinator is killed after it has carried out the
+// order, the next attempt returns an error that contains the text done.
 func (w *world) order(says, done string, give func(context.Context, *coordinator.Study) error) bool {
 	for w.ctx.Err() == nil {
 		w.mu.Lock()
@@ -118,7 +118,7 @@ func (w *world) order(says, done string, give func(context.Context, *coordinator
 	return false
 }
 
-// freshKeys gives a client new keys if its operator wants them.
+// freshKeys gives a client new keys if its operator wants that.
 func (w *world) freshKeys(l *life, c *client.Client, m *client.Member, k *link) error {
 	w.mu.Lock()
 	wanted := l.p.fresh > 0
@@ -143,7 +143,7 @@ func isRefusal(err error) bool {
 	return errors.As(err, &own) || errors.As(err, &its)
 }
 
-// keysOf returns all versions of a key of the coordinator.
+// keysOf returns every version of one of the coordinator's keys.
 func keysOf[K any](w *world, path string, load func(*keyfile.Lock, string) (K, error)) (all []K) {
 	paths, err := keyfile.Versions(filepath.Join(w.parts[0].dir, path))
 	for _, path := range paths {
@@ -158,7 +158,7 @@ func keysOf[K any](w *world, path string, load func(*keyfile.Lock, string) (K, e
 	return all
 }
 
-// signerOf returns the identity of the coordinator that has signed an envelope.
+// signerOf returns the coordinator's identity that signed an envelope.
 func (w *world) signerOf(envelope []byte) *identity.Identity {
 	claims, err := signed.Claims(envelope)
 	for _, i := range keysOf(w, "identity.key", identity.Load) {
@@ -173,8 +173,8 @@ func (w *world) sealingPath() string {
 	return filepath.Join("studies", fmt.Sprintf("%x", w.hash), "sealing.key")
 }
 
-// openAnswer decrypts an answer. It tries every key of the coordinator that the world has seen,
-// because the coordinator destroys a key when it gets a new one and when the study ends.
+// openAnswer decrypts an answer. It tries all keys of the coordinator that the world has seen,
+// because the coordinator destroys a key when it gets a new one, and when the study ends.
 func (w *world) openAnswer(h signed.Header, body []byte) ([]byte, error) {
 	payload, err := w.sealing.Open(body, h.Bytes(), w.maxRelease)
 	if err == nil {

@@ -18,12 +18,12 @@ import (
 	"fedpvi/transport"
 )
 
-// A model checks each message of a world against the protocol when it is sent, and keeps it. The
-// world's lock protects the model.
+// A model checks each message in a world against the protocol when the message is sent. It keeps
+// the messages. The lock of the world protects it.
 type model struct {
 	w *world
 
-	items    []transport.Item // entries of the transcript, as they were first sent
+	items    []transport.Item // transcript entries as they were first sent
 	entries  []transcript.Entry
 	chain    transcript.Chain
 	lambda   *lambda
@@ -32,7 +32,7 @@ type model struct {
 	payloads map[answer]*pvi.Release
 	taken    map[answer]bool // whether the coordinator has accepted an answer
 	late     map[answer]bool // whether the coordinator has refused an answer as late
-	forged   map[int]uint64  // for each client, the number of the false entry that it received
+	forged   map[int]uint64  // for each client, the number of the false entry that it has received
 	sums     *sumModel       // nil unless the study has secure sums
 	endings  map[string]*client.Ending
 }
@@ -55,9 +55,10 @@ func newModel(w *world) *model {
 	return m
 }
 
-// opened checks the state of a client that has started. The spending in its ledger must cover its
-// answers. The client must still have each charged answer, so that it can send it, unless the plan
-// has an outcome or the coordinator has refused the answer as late.
+// opened checks the state of a client that has started. The spending in the client's ledger must
+// cover its answers. The client must still have each answer for which it was charged, so that it
+// can send it. Exceptions are answers to plans that have an outcome, and answers that the
+// coordinator has refused as late.
 func (m *model) opened(p *process, c *client.Client, member *client.Member) {
 	spent := m.spentBy(c, p.name)
 	m.w.mu.Lock()
@@ -74,7 +75,7 @@ func (m *model) opened(p *process, c *client.Client, member *client.Member) {
 	}
 }
 
-// asked returns the numbers of the plans that were sent so far.
+// asked returns the numbers of all plans sent so far.
 func (m *model) asked() map[uint64]bool {
 	all := map[uint64]bool{}
 	for _, e := range m.entries {
@@ -85,9 +86,9 @@ func (m *model) asked() map[uint64]bool {
 	return all
 }
 
-// left checks an answer that a client is about to send, or passes another message of secure sums to
-// [model.word]. The charge and the answer must already survive a power failure, and the client must
-// not have sent a different answer to the same plan.
+// left checks an answer that a client is about to send. The charge and the answer must already
+// survive a power failure, and the client must not have sent a different answer to the same plan.
+// left passes other messages of secure sums to [model.word].
 func (m *model) left(l *life, item transport.Item) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -122,7 +123,7 @@ func (m *model) left(l *life, item transport.Item) {
 	}
 }
 
-// read decrypts and decodes an answer as the coordinator does, and stores it in m.payloads.
+// read decrypts and decodes an answer like the coordinator, and stores it in m.payloads.
 func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	payload, err := m.w.openAnswer(h, item.Body)
 	if err != nil {
@@ -139,7 +140,7 @@ func (m *model) read(key answer, h signed.Header, item transport.Item) {
 }
 
 // fresh checks that a client does not use the same noise for two plans. It applies only to studies
-// with so much noise that nearly equal answers must contain the same noise.
+// with so much noise that two answers can be nearly equal only if they have the same noise.
 func (m *model) fresh(key answer, r *pvi.Release) {
 	if !m.w.loud {
 		return
@@ -151,7 +152,7 @@ func (m *model) fresh(key answer, r *pvi.Release) {
 	}
 }
 
-// alike reports whether two releases are closer to each other than 1/50 of the norm of a.
+// alike reports whether the distance between two releases is below 1/50 of the norm of a.
 func alike(a, b []int64) bool {
 	var difference, size float64
 	for i := range a {
@@ -162,11 +163,12 @@ func alike(a, b []int64) bool {
 	return difference*2500 < size
 }
 
-// took checks that a message that the coordinator has just accepted survives a power failure there.
+// took checks that a message survives a power failure of the coordinator, which has just accepted
+// it.
 func (m *model) took(l *life, from *process, item transport.Item) {
 	h, err := signed.Claims(item.Envelope)
 	if err == nil && h.Domain == signed.Share {
-		return // without this envelope, because the opening contains the share itself
+		return // this envelope need not survive, because the opening contains the share itself
 	}
 	m.kept(l, "an answer of "+from.name, item.Envelope)
 	m.w.mu.Lock()
@@ -177,8 +179,8 @@ func (m *model) took(l *life, from *process, item transport.Item) {
 }
 
 // refused notes that the coordinator has refused an answer as late, so that the client may discard
-// it. An answer is late if the study or the plan is over or, with secure sums, if the plan has a
-// cut without it.
+// it. An answer is late if the study or the plan is over. With secure sums, it is also late if the
+// plan has a cut that leaves it out.
 func (m *model) refused(from *process, item transport.Item) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -187,7 +189,7 @@ func (m *model) refused(from *process, item transport.Item) {
 	}
 }
 
-// kept checks that the given envelope would survive a power failure.
+// kept checks that an envelope would survive a power failure.
 func (m *model) kept(l *life, what string, envelope []byte) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -196,9 +198,8 @@ func (m *model) kept(l *life, what string, envelope []byte) {
 	}
 }
 
-// said checks an entry of the transcript that the coordinator is about to send. It must be on the
-// disk, must be the same for every client and at every time, and must follow from the earlier
-// entries.
+// said checks a transcript entry that the coordinator is about to send. It must be on the disk. It
+// must be the same for all clients and at all times, and it must follow from the earlier entries.
 func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.kept(l, "said an entry", item.Envelope)
 	m.w.mu.Lock()
@@ -232,7 +233,7 @@ func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.follow(e, item.Body)
 }
 
-// follow checks that the content of an entry follows from earlier entries and answers.
+// follow checks that an entry follows from earlier entries and answers.
 func (m *model) follow(e transcript.Entry, body []byte) {
 	defer m.followSums(e, body)
 	switch e.Kind {
@@ -256,9 +257,9 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 	}
 }
 
-// settle checks the outcome of a plan. It must be void if it names too few clients, and otherwise
-// contain the sum of their answers. It must name every client whose answer the coordinator has
-// accepted. With secure sums, [model.settleSums] checks the sum.
+// settle checks the outcome of a plan. If the outcome has too few clients, it must be void.
+// Otherwise it must have the sum of these clients' answers. It must list every client whose answer
+// the coordinator has accepted. With secure sums, [model.settleSums] checks the sum.
 func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	m.w.tell("plan %d: %s with %v", ask, o.Verdict, o.Participants)
 	enough := len(o.Participants) >= min(m.w.fewest, m.w.protocol.Fewest())
@@ -293,7 +294,7 @@ func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	}
 }
 
-// close checks the last entry of the transcript, with the receipts of all answers and the
+// close checks the last entry of the transcript, which has the receipts for all answers and the
 // posterior.
 func (m *model) close(body []byte) {
 	closing, err := transcript.ParseClosing(body)
@@ -320,8 +321,8 @@ func (m *model) close(body []byte) {
 	}
 }
 
-// asks is called when a client requests an entry, and so has accepted all earlier ones. None of
-// them may be false.
+// asks is called when a client requests an entry. The client has then accepted all earlier entries,
+// so none of them may be false.
 func (m *model) asks(l *life, number uint64) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -331,8 +332,8 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns a false entry for the client with the given index, or false if no such entry can
-// be made.
+// instead returns a false entry for the client with the given index. It returns false if no such
+// entry can be made.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false
@@ -350,9 +351,9 @@ func (m *model) instead(index int, lie kind, number uint64) (transport.Item, boo
 	return other, ok
 }
 
-// forge returns a false entry with a valid signature of the coordinator: an outcome with the
-// opposite verdict, a plan with a different λ, or an invalid step of secure sums. It returns false
-// for other kinds of entries, or if the client could not detect the false one.
+// forge returns a false entry that the coordinator has signed validly: an outcome with the opposite
+// verdict, a plan with a different λ, or an invalid step of secure sums. For other kinds of
+// entries, or if the client could not detect the false entry, it returns false.
 func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	e, item := m.entries[number-1], m.items[number-1]
 	var body []byte
@@ -389,9 +390,9 @@ func (w *world) limits() wire.Limits {
 	return wire.Limits{Elements: 64, Clients: len(w.names), Name: identity.MaxName}
 }
 
-// spentBy reads from a client's ledger how much of the budget is spent. The returned function fails
-// the test if this is less than the cost of the answers that the client has sent. Its caller holds
-// the lock.
+// spentBy reads from a client's ledger how much of the budget is spent. It returns a function that
+// fails the test if this is less than the cost of the answers that the client has sent. The caller
+// of this function holds the lock.
 func (m *model) spentBy(c *client.Client, name string) func() {
 	a, ok := c.Store().Account(datasetName)
 	return func() {
@@ -410,10 +411,10 @@ func (m *model) spentBy(c *client.Client, name string) func() {
 	}
 }
 
-// costOf returns the cost of the given number of answers, in the unit of the budget b. It is
-// slightly rounded down, so that rounding errors do not make a test fail.
+// costOf returns the cost of the given number of answers in the unit of the budget b. It rounds
+// down slightly, so that rounding errors do not fail a test.
 func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
-	views := t.protocol.Views() // the last view belongs to the observer who sees the most
+	views := t.protocol.Views() // the last view is that of the observer who sees most
 	view := views[len(views)-1]
 	event, err := t.protocol.Event(view, b.Adjacency, min(answers, t.protocol.Releases()))
 	if err != nil {
@@ -427,7 +428,7 @@ func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
 	return f.Spent() * (1 - 0x1p-40), err
 }
 
-// message returns the body of an outcome without the signatures of clients.
+// message returns an outcome's body without the clients' signatures.
 func (m *model) message(body []byte) []byte {
 	if a, err := transcript.ParseAnswered(body); err == nil && m.chain.Commits() {
 		return a.Outcome
@@ -435,7 +436,7 @@ func (m *model) message(body []byte) []byte {
 	return body
 }
 
-// answered replaces the outcome in the body of an entry and keeps the clients' signatures, if there
+// answered replaces the outcome in the body of an entry. It keeps the clients' signatures, if there
 // are any.
 func (m *model) answered(body, outcome []byte) []byte {
 	a, err := transcript.ParseAnswered(body)

@@ -14,13 +14,13 @@ import (
 	"fedpvi/transport"
 )
 
-// A link is a client's connection to the coordinator during one run of the client's process. It
-// retries calls like transport.Client.
+// A link is a client's connection to the coordinator during one run of the client's process. Like
+// transport.Client, it repeats calls that fail.
 type link struct {
 	life *life
 	peer channel.Party
 	lie  map[uint64]transport.Item // false entries that the client received, by number
-	seen int                       // number of this client's connections that had been closed when the link was opened
+	seen int                       // number of this client's connections that had been closed when the link opened
 }
 
 var (
@@ -39,13 +39,13 @@ type address struct {
 	life  *life
 }
 
-// A request is a call to a coordinator. keep stores the result for the client, if the call succeeds
-// and its reply arrives.
+// A request is a call to a coordinator. If the call succeeds and its reply arrives, keep stores the
+// result for the client.
 type request func(ctx context.Context, to *address) (keep func(), err error)
 
 func nothing() {}
 
-// connect opens the connection, or opens it again if it was closed.
+// connect opens the connection. If the connection was closed, connect opens it again.
 func (k *link) connect() *link {
 	k.life.p.w.mu.Lock()
 	defer k.life.p.w.mu.Unlock()
@@ -81,8 +81,8 @@ func (k *link) call(ctx context.Context, do request) error {
 	return &transport.Unreachable{Address: hubAddress, Err: err}
 }
 
-// once tries a request one time, with the faults that are due. again reports whether it must be
-// tried again.
+// once makes a request one time, under the faults that are due. again reports whether the request
+// must be repeated.
 func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	w := k.life.p.w
 	out, back := k.upTo(w.pace), k.upTo(w.pace)
@@ -100,7 +100,7 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	if f, twice := trouble[repeat]; twice {
 		w.later(f.For, func() {
 			if to := w.serving(k.life.p); to != nil {
-				_, _ = to.call(w.ctx, do) // a duplicate of the call, whose result is ignored
+				_, _ = to.call(w.ctx, do) // a duplicate of the call; its result is ignored
 			}
 		})
 	}
@@ -120,8 +120,8 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	return judge(err)
 }
 
-// judge decides how a client treats the result of a call: again, if it must repeat the call, or
-// else the error that it gets.
+// judge decides how a client reacts to the result of a call. If again is true, it must repeat the
+// call. Otherwise it gets the error final.
 func judge(err error) (again bool, final error) {
 	var refused *transport.Refusal
 	if errors.As(err, &refused) {
@@ -130,8 +130,8 @@ func judge(err error) (again bool, final error) {
 	return errors.Is(err, context.Canceled), err
 }
 
-// call executes a request on the coordinator at a. If the coordinator is killed during the call,
-// the context of the request is cancelled.
+// call makes a request to the coordinator at a. If the coordinator is killed during the call, the
+// request's context is cancelled.
 func (a *address) call(ctx context.Context, do request) (keep func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,8 +139,8 @@ func (a *address) call(ctx context.Context, do request) (keep func(), err error)
 	return do(ctx, a)
 }
 
-// trouble counts a call of the client and returns the faults that are due at it. It notes those
-// that require a false entry for [link.tamper].
+// trouble counts a call of the client and returns the faults that are due at it. If a fault
+// requires a false entry, trouble notes this for [link.tamper].
 func (k *link) trouble() map[kind]fault {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -201,7 +201,7 @@ func (k *link) Renew(ctx context.Context, r transport.RenewRequest) (out transpo
 	return out, err
 }
 
-// Entry returns an entry. Like the real server, it omits a body that the client can compute.
+// Entry returns an entry. Like the real server, it leaves out a body that the client can compute.
 func (k *link) Entry(ctx context.Context, number uint64) (transport.Item, error) {
 	item, err := k.Whole(ctx, number)
 	if item.Derived && session.Foretells(k.life.p.w.document) {
@@ -238,7 +238,7 @@ func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error)
 	}
 }
 
-// tamper replaces an entry of the transcript by a false one if a fault requires it.
+// tamper replaces a transcript entry by a false one if a fault requires it.
 func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -252,7 +252,7 @@ func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 		}
 	}
 	if other, lied := k.lie[number]; lied {
-		return other // the same false entry when the client requests it again
+		return other // when the client requests the entry again, it gets the same false one
 	}
 	return item
 }
@@ -318,8 +318,8 @@ func (k *link) Confirm(ctx context.Context, envelope []byte) error {
 }
 
 // Complain fails the test if the coordinator accepts a complaint about a deal, because no fault
-// changes a deal. A late client may get the keys of a later version of the roster and complain
-// about a closed plan, which is refused.
+// changes a deal. A late client may get the keys of a newer roster and complain about a closed
+// plan. The coordinator then refuses the complaint.
 func (k *link) Complain(ctx context.Context, ask uint64, dealer int) error {
 	w := k.life.p.w
 	return k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
@@ -333,7 +333,7 @@ func (k *link) Complain(ctx context.Context, ask uint64, dealer int) error {
 	})
 }
 
-// send sends an answer, either in pieces or whole with its offer.
+// send sends an answer, either in pieces or in one with its offer.
 func (k *link) send(ctx context.Context, to *coordinator.Study, item transport.Item) error {
 	hash, size := transcript.BodyOf(item.Envelope).Hash, int64(len(item.Body))
 	var whole []byte
@@ -343,7 +343,7 @@ func (k *link) send(ctx context.Context, to *coordinator.Study, item transport.I
 	have, err := to.Offer(ctx, k.peer, item.Envelope, whole)
 	for err == nil && have < size {
 		rest(ctx, k.upTo(k.life.p.w.pace/4))
-		if ctx.Err() != nil { // the coordinator may not have noticed that the call has ended
+		if ctx.Err() != nil { // the coordinator may not have noticed yet that the call has ended
 			return ctx.Err()
 		}
 		end := min(size, have+512+int64(k.upTo(1500)))

@@ -15,12 +15,13 @@ import (
 	"fedpvi/transport"
 )
 
-// A process is the coordinator or a client, over all its restarts. The world's lock protects it.
+// A process is the coordinator or a client, including all its restarts. The lock of the world
+// protects it.
 type process struct {
 	w       *world
 	index   int // 0 for the coordinator, m for client m
 	name    string
-	rng     *rand.Rand // random numbers for the delays of the process's messages
+	rng     *rand.Rand // random numbers that determine the delays of the process's messages
 	disk    disk
 	dir     string // state directory for the next start
 	lives   int
@@ -28,12 +29,12 @@ type process struct {
 	calls   int
 	down    time.Duration // pause before the next start
 	skew    time.Duration // offset of its clock
-	full    time.Time     // end of the period in which its disk is full
-	apart   time.Time     // end of the period in which it has no network connection
-	lies    []kind        // kinds of false entries that it will receive
-	drops   int           // number of times that the coordinator closed its connection
-	fresh   int           // number of times that its operator will still give it new keys
-	revoked bool          // whether its keys are revoked or being revoked
+	full    time.Time     // until this time, its disk is full
+	apart   time.Time     // until this time, it has no network connection
+	lies    []kind        // kinds of false entries that it is going to receive
+	drops   int           // how often the coordinator has closed its connection
+	fresh   int           // how often its operator will still give it new keys
+	revoked bool          // whether its keys have been, or are being, revoked
 	life    *life         // present run; nil while the process is down
 	done    bool
 }
@@ -55,7 +56,7 @@ type life struct {
 	excuses []string
 }
 
-// live starts the process, and starts it again whenever it ends, until the simulation is over.
+// live starts the process, and starts it again after each end, until the simulation is over.
 func (p *process) live(play func(*life) error) {
 	for p.w.ctx.Err() == nil && !p.done {
 		l := p.begin()
@@ -77,9 +78,9 @@ func (p *process) begin() *life {
 	return l
 }
 
-// finish ends a run of the process. Its error is a broken promise unless a fault explains it. A
-// client may stop if it cannot reach the coordinator. A wrong clock explains no error, because
-// clocks differ by less than certificates allow.
+// finish ends a run of the process. If the run has an error, a promise is broken unless a fault
+// explains the error. A client may stop if it cannot reach the coordinator. A wrong clock is no
+// excuse, because clocks differ by less than certificates allow.
 func (p *process) finish(l *life, err error) {
 	l.end()
 	p.w.mu.Lock()
@@ -103,11 +104,11 @@ func (p *process) finish(l *life, err error) {
 	}
 }
 
-// excuse notes that a fault has occurred, after which this run may end with an error.
+// excuse notes a fault. From then on, this run may end with an error.
 func (l *life) excuse(why string) { l.excuses = append(l.excuses, why) }
 
-// die kills the process. The files that survive the fault are copied to the directory in which it
-// starts again.
+// die kills the process. It copies the files that survive the fault to the directory in which the
+// process starts again.
 func (l *life) die(f fault) {
 	if l.dead {
 		return
@@ -125,7 +126,7 @@ func (l *life) die(f fault) {
 
 func salted(f fault) *rand.Rand { return rand.New(rand.NewPCG(f.Salt, uint64(f.Kind))) }
 
-// opened sends the writes of a database that the process has opened through [life.write].
+// opened redirects the writes of a database that the process has opened to [life.write].
 func (l *life) opened(db *bbolt.DB) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -136,7 +137,7 @@ func (l *life) opened(db *bbolt.DB) {
 	intercept(db, l.write)
 }
 
-// layer returns a durable.Layer that applies the faults to the database and files of the process.
+// layer returns a durable.Layer that applies the faults to the process's database and files.
 func (l *life) layer() durable.Layer {
 	return durable.Layer{Opened: l.opened, File: func(path string) (durable.File, error) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -144,8 +145,8 @@ func (l *life) layer() durable.Layer {
 	}, Files: filer{l}}
 }
 
-// A faulty is the file that durable.Layer.Settle writes again when a database is opened or a commit
-// has failed. Its writes and syncs can fail or kill the process.
+// A faulty is the file that durable.Layer.Settle writes again, when a database is opened or a
+// commit has failed. Its writes and syncs can fail, and they can kill the process.
 type faulty struct {
 	*os.File
 	l *life
@@ -163,8 +164,8 @@ func (f *faulty) Sync() error {
 	return f.l.sync()
 }
 
-// write replaces a write of the database to its file. It also simulates the syncs before and after
-// bbolt writes a meta page.
+// write replaces bbolt's writes to the database file. It also simulates the syncs before and after
+// the write of a meta page.
 func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -181,8 +182,8 @@ func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// put writes b at offset off of the database file. If a write fails or a crash is due at this step,
-// it writes at most a random part of b and returns an error.
+// put writes b at offset off of the database file. If the write fails or a crash is due at this
+// step, it writes at most a random part of b and returns an error.
 func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
 	f, err := l.due()
 	if err == errUnsynced {
@@ -217,7 +218,7 @@ func (l *life) sync() error {
 }
 
 // committed is called after a commit, before the process sends anything. If a crash is due, it
-// kills the process and returns an error. No other fault applies.
+// kills the process and returns an error. Other faults have no effect here.
 func (l *life) committed() error {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -230,8 +231,8 @@ func (l *life) committed() error {
 // errUnsynced is the error of a sync that fails.
 var errUnsynced = fmt.Errorf("sync: %w", errIO)
 
-// due counts a write, sync or commit of the process. It returns the fault that happens at this
-// step, with its error, or a nil error if none does.
+// due counts a write, a sync or a commit of the process. If a fault is due at this step, it returns
+// the fault and its error. Otherwise the error is nil.
 func (l *life) due() (fault, error) {
 	p := l.p
 	if l.dead {
@@ -260,7 +261,7 @@ func (l *life) due() (fault, error) {
 }
 
 // suffer applies a fault that is due at this step, and returns err. If err is errDead, it kills the
-// process. Otherwise this run may end with err.
+// process. Otherwise it allows this run to end with err.
 func (l *life) suffer(f fault, err error) error {
 	if err == errDead {
 		l.die(f)

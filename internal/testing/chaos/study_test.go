@@ -23,9 +23,9 @@ import (
 type variant struct {
 	name    string
 	clients int
-	fewest  int // smallest number of answers that the coordinator may add up
+	fewest  int // minimum number of answers that the coordinator may add up
 	loud    bool
-	long    int64 // maximum size in bytes of values in the coordinator's database; 0 for the default
+	long    int64 // maximum size in bytes of a value in the coordinator's database; 0 means the default
 	parts   linestudy.Parts
 }
 
@@ -50,7 +50,7 @@ var variants = []variant{
 	{"secure sums of four", 4, 3, false, 8, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: secure}},
 }
 
-// secureFrom is the number of the first variant with secure sums.
+// secureFrom is the index of the first variant with secure sums.
 const secureFrom = 6
 
 const (
@@ -67,10 +67,10 @@ const (
 	datasetName = "records"
 )
 
-// Simulations begin at birth, when package synctest starts its clock.
+// Simulations begin at birth, the time that package synctest's clock shows first.
 var birth = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A template is a study with invited clients, which many simulations copy.
+// A template is a study with invited clients. Many simulations work on copies of it.
 type template struct {
 	variant
 	dir         string
@@ -154,8 +154,8 @@ func (t *template) equip(m int, name pvi.ClientID, policy string) error {
 	return os.WriteFile(t.records(string(name)), []byte(b.String()), 0o600)
 }
 
-// learn reads the coordinator's secret keys and computes the public protocol of the study, for the
-// checks of a model.
+// learn reads the coordinator's secret keys and derives the study's public protocol. A model needs
+// both for its checks.
 func (t *template) learn() (err error) {
 	if t.sealing, err = seal.Load(nil, filepath.Join(t.hubDir(), "studies", fmt.Sprintf("%x", t.hash), "sealing.key")); err != nil {
 		return err

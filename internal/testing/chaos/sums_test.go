@@ -13,23 +13,23 @@ import (
 	"fedpvi/transport"
 )
 
-// A sumModel checks secure sums. It computes the public steps of the protocol, and compares the
-// clients' messages with them.
+// A sumModel checks secure sums. It computes the public steps of the protocol itself, and compares
+// the clients' messages with them.
 type sumModel struct {
 	federation *sums.Federation // nil until the roster is known
 	progress   *sums.Progress
 	words      map[word]transport.Item
 }
 
-// A word identifies a message of a client other than an answer.
+// A word identifies a client's message that is not an answer.
 type word struct {
 	client string
 	domain identity.Domain
 	ask    uint64
-	roster [32]byte // version of the roster, because clients exchange new keys under each version
+	roster [32]byte // version of the roster; clients exchange new keys under each version
 }
 
-// isWord reports whether messages of a domain are keys, confirmations or shares.
+// isWord reports whether messages in a domain are keys, confirmations or shares.
 func (m *model) isWord(d identity.Domain) bool {
 	return d == signed.Keys || d == signed.Confirm || d == signed.Share
 }
@@ -50,7 +50,7 @@ func (m *model) word(l *life, h signed.Header, item transport.Item) {
 	}
 }
 
-// followSums checks a step of secure sums by an independent computation.
+// followSums checks a step of secure sums by computing it independently.
 func (m *model) followSums(e transcript.Entry, body []byte) {
 	secure := m.w.document.Federation.Aggregation == study.Secure
 	switch {
@@ -72,8 +72,8 @@ func (m *model) followSums(e transcript.Entry, body []byte) {
 	}
 }
 
-// settleSums checks the outcome of a plan with secure sums. Unless it is void, it must contain the
-// sum that the opening of the plan revealed, and name the clients of this sum.
+// settleSums checks the outcome of a plan with secure sums. Unless the outcome is void, it must
+// have the sum that the plan's opening has revealed, and must list the clients in this sum.
 func (m *model) settleSums(ask uint64, o *pvi.Outcome) {
 	names, sum, opened := m.sums.progress.Sum()
 	var clients []pvi.ClientID
@@ -95,9 +95,9 @@ func (m *model) settleSums(ask uint64, o *pvi.Outcome) {
 	}
 }
 
-// inCut checks that the cut of a plan (the list of the deals that are added up) contains every
-// answer that the coordinator has accepted. Without a cut the coordinator owes no receipts, so
-// inCut then forgets the accepted answers of the plan.
+// inCut checks that the cut of a plan (the list of the deals that are added up) has every answer
+// that the coordinator has accepted. If there is no cut, the coordinator owes no receipts, so inCut
+// forgets the accepted answers of the plan.
 func (m *model) inCut(ask uint64) {
 	cut := map[string]bool{}
 	for _, d := range m.sums.progress.Cut() {
@@ -112,8 +112,8 @@ func (m *model) inCut(ask uint64) {
 	}
 }
 
-// spoil makes the body of a step of secure sums invalid: a cut with too few deals, a certificate
-// that contains one confirmation twice, or an opening with a changed share.
+// spoil makes the body of a step of secure sums invalid: a cut gets too few deals, a certificate
+// contains the same confirmation twice, or a share in an opening is changed.
 func (m *model) spoil(kind transcript.Kind, body []byte) []byte {
 	other := bytes.Clone(body)
 	switch kind {

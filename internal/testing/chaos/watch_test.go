@@ -14,8 +14,9 @@ import (
 
 const between = 5 * time.Minute
 
-// watch looks at the status of the study at intervals. The test fails if the coordinator repeatedly
-// does not say for whom it waits, or if the study has not ended after the duration patience.
+// watch looks at the study's status from time to time. It fails the test if the coordinator
+// repeatedly does not say for which clients it waits, or if the study has not ended after the
+// duration patience.
 func (w *world) watch() {
 	silent := 0
 	for w.ctx.Err() == nil {
@@ -66,8 +67,8 @@ func (w *world) status() (coordinator.Status, bool) {
 	return status, err == nil
 }
 
-// ended checks a client that has reached the end of the study. Its ledger must be intact and cover
-// its answers, and all clients must have the same posterior.
+// ended checks a client that has reached the end of the study. The client's ledger must be intact
+// and cover its answers. All clients must have the same posterior.
 func (m *model) ended(l *life, c *client.Client, e *client.Ending) {
 	spent := m.spentBy(c, l.p.name)
 	var exported bytes.Buffer
@@ -95,8 +96,8 @@ func (m *model) ended(l *life, c *client.Client, e *client.Ending) {
 	m.w.endIfOver()
 }
 
-// endIfOver ends the simulation if every client has reached the end of the study, or was refused
-// because its keys are revoked. The caller holds the lock.
+// endIfOver ends the simulation if each client has reached the end of the study, or has been
+// refused because its keys are revoked. The caller holds the lock.
 func (w *world) endIfOver() {
 	for _, p := range w.parts[1:] {
 		if !p.done {

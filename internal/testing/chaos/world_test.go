@@ -30,24 +30,24 @@ type world struct {
 	pace   time.Duration // maximum delay of a message
 	faults []fault
 	model  *model
-	parts  []*process // coordinator and clients; the coordinator comes first
+	parts  []*process // all parties; the coordinator comes first
 
 	ctx context.Context
 	end context.CancelFunc
 	wg  sync.WaitGroup
 
-	mu      sync.Mutex // protects the following fields and the processes
+	mu      sync.Mutex // protects the fields below and the processes
 	address *address
-	known   []*seal.Key // keys that have opened answers
+	known   []*seal.Key // keys that have opened an answer
 	wrong   string      // description of the first broken promise
 	begun   time.Time
 	story   []string
-	told    bool // whether to record a log of events
+	told    bool // whether to keep a log of events
 	steps   int
 }
 
-// An account is the result of a simulation. wrong describes the broken promise of the protocol, or
-// is "". story is the log.
+// An account is the result of a simulation. wrong describes the promise that was broken, or is ""
+// if none was. story is the log.
 type account struct {
 	wrong string
 	story []string
@@ -55,7 +55,7 @@ type account struct {
 	took  time.Duration // simulated time
 }
 
-// play runs a simulation in simulated time. The same seed and faults give the same result.
+// play runs a simulation in simulated time. With the same seed and faults, the result is the same.
 func play(t *testing.T, of *template, dir string, seed uint64, pace time.Duration, faults []fault, told bool) (a account) {
 	cryptotest.SetGlobalRandom(t, seed)
 	synctest.Test(t, func(*testing.T) {
@@ -171,7 +171,7 @@ func (w *world) takePart(l *life) error {
 	return err
 }
 
-// admit lets a client join and approve the study, unless it has already done so.
+// admit lets a client join the study and approve it, unless it has already done so.
 func (w *world) admit(l *life, c *client.Client, k *link) (*client.Member, *client.Policy, error) {
 	m, err := c.Member("")
 	var none *client.UsageError
@@ -233,7 +233,8 @@ func (w *world) serve(a *address) {
 	w.address = a
 }
 
-// serving returns the coordinator that process p can call now, or nil if either has no connection.
+// serving returns the coordinator that process p can call now. It returns nil if the process or the
+// coordinator has no connection.
 func (w *world) serving(p *process) *address {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -255,8 +256,7 @@ func (w *world) isApart(p *process) bool {
 	return time.Now().Before(p.apart)
 }
 
-// fail records the first broken promise of the protocol, and ends the simulation. The caller holds
-// the lock.
+// fail records the first broken promise and ends the simulation. The caller holds the lock.
 func (w *world) fail(format string, args ...any) {
 	if w.wrong == "" && w.ctx.Err() == nil {
 		w.wrong = fmt.Sprintf(format, args...)
@@ -265,8 +265,8 @@ func (w *world) fail(format string, args ...any) {
 	w.end()
 }
 
-// tell adds a line to the log of the simulation. Names of files are relative to the world, so that
-// two simulations with the same seed have the same log. The caller holds the lock.
+// tell adds a line to the simulation's log. File names in it are relative to the world, so that two
+// simulations with the same seed have the same log. The caller holds the lock.
 func (w *world) tell(format string, args ...any) {
 	if w.told {
 		line := strings.ReplaceAll(fmt.Sprintf(format, args...), w.dir+string(filepath.Separator), "")

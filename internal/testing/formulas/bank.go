@@ -24,7 +24,7 @@ func join(all ...[]formulaColumn) (out []formulaColumn) {
 	return out
 }
 
-// Bank lists the formulas. Studies use the default priors, and the samplers draw the true
+// Bank lists the formulas. Their studies use the default priors. The samplers draw the true
 // parameters from narrower distributions.
 var Bank = []Formula{
 	{
@@ -341,7 +341,7 @@ var Bank = []Formula{
 		Name: "weights", Text: "time | weights(w) ~ x + arm", Family: "exponential", columns: join(numeric("time", .001, 50), numeric("w", 1, 4)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm(.4)
-			return func(c covariates) []float64 { // the outcome of a record is the mean of w times
+			return func(c covariates) []float64 { // the outcome of a record is the mean of w separate times
 				w := float64(1 + d.IntN(4))
 				return []float64{d.gamma(w, math.Exp(a+b*c.x+arm[c.arm])), w}
 			}
@@ -426,8 +426,9 @@ var Bank = []Formula{
 	},
 }
 
-// observed draws the end of observation, uniform between 1 and 10. It returns the time of death and
-// 1 if death comes first, and otherwise the end and 0, for a censored record.
+// observed draws the time at which observation ends, uniformly between 1 and 10. If death comes
+// first, observed returns the time of death and 1. Otherwise the record is censored, and observed
+// returns the end of observation and 0.
 func (d *drawer) observed(death float64) []float64 {
 	if left := 1 + 9*d.Float64(); death > left {
 		return []float64{left, 0}
@@ -435,14 +436,14 @@ func (d *drawer) observed(death float64) []float64 {
 	return []float64{death, 1}
 }
 
-// Sampled returns the bank, and one more formula, which is only compared with Stan.
+// Sampled returns the bank and one further formula, which is only compared with Stan.
 func Sampled() []Formula {
 	return append(slices.Clone(Bank), Formula{
 		Name: "interval", Text: "time | cens(status, upper) ~ x + arm", Family: "lognormal",
 		columns: join(numeric("time", .001, 10), []formulaColumn{{name: "status", levels: []string{"none", "right", "left", "interval"}}}, numeric("upper", .002, 11)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm(.4)
-			return func(c covariates) []float64 { // times above 8 and below .5 are censored, and half of the others lie in a known interval of length 1
+			return func(c covariates) []float64 { // times above 8 and below .5 are censored; for half of the others, only an interval of length 1 is known
 				death := math.Exp(a + b*c.x + arm[c.arm] + .8*d.NormFloat64())
 				switch visited := d.IntN(2) == 0; {
 				case death > 8:

@@ -1,4 +1,4 @@
-// Package formulas contains a bank of regression formulas for tests. Each has a hand-written
-// sampler, which draws true parameters and records. Tests compare intervals from fits to these
-// records with the true parameters.
+// Package formulas has a bank of regression formulas for tests. Each formula comes with a
+// hand-written sampler, which draws true parameters and records. The tests fit the formulas to
+// these records and compare the intervals with the true parameters.
 package formulas

@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Formula is a regression formula of the bank, with a sampler of its true parameters and the
-// outcomes of records. The sampler is written by hand, so it does not share errors with the program
-// of the formula.
+// A Formula is a regression formula in the bank, with a sampler that draws true parameters and the
+// outcomes of records. The sampler is written by hand, so that it does not share errors with the
+// formula's program.
 type Formula struct {
 	Name, Text, Family string
 	columns            []formulaColumn // columns of the outcome; the covariates follow them
@@ -21,19 +21,19 @@ type Formula struct {
 	draw func(d *drawer) func(c covariates) []float64
 }
 
-// A formulaColumn is a column of the study, numeric between low and high unless it has levels.
+// A formulaColumn is a column of the study. Without levels, it is a number between low and high.
 type formulaColumn struct {
 	name      string
 	low, high float64
 	levels    []string
-	keys      string // further lines about a numeric column in the study file
+	keys      string // more lines about a numeric column, for the study file
 }
 
-// covariates are the values of one record in the columns other than the outcome, drawn
+// covariates are the values of a record in all columns except the outcome. They are drawn
 // independently.
 type covariates struct {
 	x, z            float64 // normal, clamped to ±3
-	arm, site, ward int     // 3, 10 and 3 levels
+	arm, site, ward int     // have 3, 10 and 3 levels
 }
 
 const arms, sites, wards = 3, 10, 3
@@ -53,11 +53,11 @@ func named(prefix string, n int) (levels []string) {
 	return levels
 }
 
-// A drawer draws the true parameters of a formula and stores them in truth. The argument name of a
-// method is the name of the parameter in the formula's program.
+// A drawer draws the true parameters of a formula and stores them in truth. Its methods take the
+// name of the parameter in the formula's program.
 type drawer struct {
 	*rand.Rand
-	truth map[string]float64 // keyed by the names of the unconstrained coordinates
+	truth map[string]float64 // by name of the unconstrained coordinate
 }
 
 func (d *drawer) normal(name string, mean, sd float64) float64 {
@@ -66,8 +66,8 @@ func (d *drawer) normal(name string, mean, sd float64) float64 {
 	return x
 }
 
-// positive draws a positive parameter from a lognormal distribution with the given median and the
-// sd of its logarithm. truth gets the logarithm, the unconstrained coordinate.
+// positive draws a positive parameter from a lognormal distribution. median is the median, and sd
+// is the sd of the logarithm. truth gets the logarithm, which is the unconstrained coordinate.
 func (d *drawer) positive(name string, median, sd float64) float64 {
 	return math.Exp(d.normal(name, math.Log(median), sd))
 }
@@ -79,7 +79,7 @@ func (d *drawer) share(name string, high float64) float64 {
 	return p
 }
 
-// spread draws a spread of effects from a half-normal distribution.
+// spread draws the sd of group effects from a half-normal distribution.
 func (d *drawer) spread(name string, scale float64) float64 {
 	s := scale * math.Abs(d.NormFloat64())
 	d.truth[name] = math.Log(s)
@@ -135,17 +135,18 @@ func (d *drawer) student(nu float64) float64 {
 	return d.NormFloat64() / math.Sqrt(distuv.ChiSquared{K: nu, Src: d}.Rand()/nu)
 }
 
-// above returns y(), drawn again until it is above least.
+// above calls y until the result is above least, and returns this result.
 func above(least float64, y func() float64) float64 {
 	for range 10_000 {
 		if x := y(); x > least {
 			return x
 		}
 	}
-	return least + 1 // the mean is so small that no draw exceeded least
+	return least + 1 // the mean is so small that no draw was above least
 }
 
-// grade returns the level of an ordered outcome: the number of cut points below the latent number.
+// grade returns the level of an ordered outcome, which is the number of cut points below the latent
+// number.
 func grade(latent float64, cuts []float64) (level float64) {
 	for _, c := range cuts {
 		if latent > c {
@@ -155,8 +156,8 @@ func grade(latent float64, cuts []float64) (level float64) {
 	return level
 }
 
-// cuts draws n cut points in increasing order. Their unconstrained coordinates are the first one
-// and the logarithms of the distances between neighbours.
+// cuts draws n cut points in increasing order. The unconstrained coordinates are the first cut
+// point and the logarithms of the distances between neighbours.
 func (d *drawer) cuts(first float64, n int) []float64 {
 	out := []float64{d.normal("Intercept[1]", first, 0.3)}
 	for i := 1; i < n; i++ {
@@ -170,8 +171,8 @@ func (d *drawer) logistic() float64 {
 	return math.Log(u / (1 - u))
 }
 
-// Study returns the text of a study file whose model is the formula. head has the sections other
-// than the columns and the model.
+// Study returns a study file whose model is the formula. head has all sections except the columns
+// and the model.
 func (f Formula) Study(head string) string {
 	var b strings.Builder
 	b.WriteString(head)

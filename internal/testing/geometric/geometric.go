@@ -1,6 +1,5 @@
-// Package geometric contains a law of geometric noise, with which tests check that this module
-// works with a [dpmech.Law] that is not Gaussian. No study uses this noise. It is also an example
-// of how to write a law.
+// Package geometric has a law of geometric noise. With it, tests check that this module works with
+// a [dpmech.Law] that is not Gaussian. No study uses this noise. It also shows how to write a law.
 package geometric
 
 import (
@@ -12,13 +11,13 @@ import (
 
 // Family contains the laws with probabilities proportional to exp(−|k|/t), for integers t.
 var Family = dpmech.Family{Name: "geometric", New: func(sd int64, _ float64) (dpmech.Law, error) {
-	// The variance is at least 2t² − 1/6, which is above sd² for this t.
+	// With this t, the variance is above sd², because it is at least 2t² − 1/6.
 	return law{int64(math.Ceil(float64(sd)*math.Sqrt2/2 + 0.1))}, nil
 }}
 
 type law struct{ t int64 }
 
-// The largest absolute value of a sample is most times t. Without this limit a sample would be
+// The absolute value of a sample is at most most times t. Without this limit, a sample would be
 // larger with probability e^(−2^20), which is zero as a float64.
 const most = 1 << 20
 
@@ -45,9 +44,9 @@ func (l law) Event(sensitivity float64, _, dim int, adjacency accountant.Adjacen
 	return accountant.Approximate{Epsilon: epsilon, Adjacency: adjacency}
 }
 
-// sample draws a number from the law by algorithm 2 of Canonne, Kamath and Steinke ("The Discrete
-// Gaussian for Differential Privacy", 2020). All decisions compare integers, so no rounding changes
-// the probabilities.
+// sample draws a number from the law with algorithm 2 of Canonne, Kamath and Steinke ("The Discrete
+// Gaussian for Differential Privacy", 2020). It decides everything by comparing integers, so no
+// rounding changes the probabilities.
 func sample(t uint64, src *dpmech.Stream) int64 {
 	for {
 		u := src.Uint64n(t)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Parts is text that replaces or extends some sections of the study file.
+// Parts has text that replaces or extends sections of the study file.
 type Parts struct {
 	Version    int    // version of the study language; 0 means 1
-	Privacy    string // lines of [privacy]; if empty, there is no such section
+	Privacy    string // lines of the section [privacy]; if empty, the section is missing
 	Inference  string // lines of [inference]; if empty, the section has its defaults
 	Federation string
 }

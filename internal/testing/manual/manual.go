@@ -1,5 +1,5 @@
-// Package manual lets tests check the manual pages of the commands and the tables that tests write
-// into documentation pages.
+// Package manual lets tests check the manual pages of the commands, and the tables in documentation
+// pages that tests write.
 package manual
 
 import (
@@ -12,10 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Check checks that the manual page of the command names every command, flag and argument in
-// commands, a pointer to the kong struct that the command parses. Every command must have the flag
-// --quiet with its short form exactly once. words holds the field Words of the command's
-// cli.Program.
+// Check checks that a command's manual page has every command, flag and argument in commands, a
+// pointer to the kong struct that the command parses. Every command must have the flag --quiet, and
+// its short form, exactly once. words is the field Words of the command's cli.Program.
 func Check(t *testing.T, run func(args []string) int, commands any, words map[string]string) {
 	t.Helper()
 	code, text, _ := Output(t, run, "man")
@@ -73,8 +72,9 @@ func Check(t *testing.T, run func(args []string) int, commands any, words map[st
 	}
 }
 
-// Tables checks that the file at path has the given tables, or writes them with update. Each table
-// stands between two marks, comments with its name. The command is the one that updates the file.
+// Tables checks that the file at path has the given tables. If update is true, it writes them
+// instead. Each table is between two comments with its name. command is the command line that
+// updates the file.
 func Tables(t *testing.T, path string, tables map[string]string, update bool, command string) {
 	t.Helper()
 	written, err := os.ReadFile(path)
@@ -96,7 +96,7 @@ func Tables(t *testing.T, path string, tables map[string]string, update bool, co
 	}
 }
 
-// between replaces the part of the page between the marks with the given name by table.
+// between replaces the part of the page between the two marks for the given name by table.
 func between(page, name, table string) (string, error) {
 	begin, end := "<!-- "+name+": made from the tests -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(page, begin)
@@ -110,7 +110,7 @@ func between(page, name, table string) (string, error) {
 // Output runs a command with the given arguments, and returns the exit code and the output.
 func Output(t *testing.T, run func(args []string) int, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var files [3]*os.File // standard output, standard error, and standard input, which is empty
+	var files [3]*os.File // standard output, standard error, and an empty standard input
 	for i := range files {
 		f, err := os.CreateTemp(t.TempDir(), "output")
 		if err != nil {

@@ -17,12 +17,12 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/use/mistakes.md")
 
-// A Mistake is a command line or a file with a mistake.
+// A Mistake is a command line with a mistake, or with a file that has one.
 type Mistake struct {
-	Name string // the mistake in words
+	Name string // description of the mistake
 	Args []string
 	Code int    // exit code
-	Has  string // text that the message must contain: the place or the remedy
+	Has  string // text that the message must have: it says where the mistake is, or how to correct it
 }
 
 // Of returns a mistake with the given fields.
@@ -34,20 +34,20 @@ func Of(name string, args []string, code int, has string) Mistake {
 type Program struct {
 	Name string
 	Run  func(args []string) int
-	// Message finds the message for people in the output of the command.
+	// Message finds the message for the user in a command's output.
 	Message func(stdout, stderr string) string
-	// Hide replaces text that differs between two runs of a test, such as a port. It contains pairs
-	// of texts and replacements, as in strings.NewReplacer.
+	// Hide replaces text that differs from run to run, such as a port. It has pairs of texts and
+	// replacements, as strings.NewReplacer takes them.
 	Hide []string
-	// Brief leaves commands and exit codes out of the table, for mistakes that have both in common.
-	// The text before the table then names them.
+	// Brief leaves commands and exit codes out of the table. It is for mistakes that have both in
+	// common. The text above the table then gives them.
 	Brief bool
 	// After, if set, is called after each command.
 	After func(t *testing.T, m Mistake)
 }
 
-// Check runs the command of each mistake, and checks the exit code and the message, and that the
-// table with the given name on the page has these messages. With the flag -update, Check writes the
+// Check runs the command for each mistake. It checks the exit code, the message, and that the
+// messages are in the page's table with the given name. With the flag -update, Check writes this
 // table instead. root is the path of the repository.
 func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 	t.Helper()
@@ -84,7 +84,7 @@ func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 	manual.Tables(t, path, map[string]string{name: b.String()}, *update, "go test -p 1 ./cmd/... -run TestMistakes -args -update")
 }
 
-// Succeed runs a command that must succeed, and returns its output.
+// Succeed runs a command, which must succeed, and returns its output.
 func (p Program) Succeed(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
 	code, stdout, stderr := manual.Output(t, p.Run, args...)
@@ -101,13 +101,13 @@ func (p Program) Code(t *testing.T, args ...string) int {
 	return code
 }
 
-// cell escapes a message for a cell of a Markdown table.
+// cell escapes a message for a cell in a Markdown table.
 func cell(message string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "\n", "<br>").Replace(message)
 }
 
-// Stderr returns a function that extracts the message of the named program from its standard error,
-// without the log lines before it and the exit code after it.
+// Stderr returns a function that finds the message of the named program in its standard error. It
+// leaves out the log lines before the message and the exit code after it.
 func Stderr(name string) func(stdout, stderr string) string {
 	return func(_, stderr string) string {
 		at := strings.LastIndex("\n"+stderr, "\n"+name+": ")

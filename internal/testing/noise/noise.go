@@ -1,5 +1,5 @@
-// Package noise gives clients in tests the same noise as in a simulated federation, so that a test
-// can compare the results of a study with those of its simulation bit for bit.
+// Package noise gives clients in tests the same noise as in a simulated federation. Tests can then
+// compare the results of a study with those of its simulation, bit for bit.
 package noise
 
 import (
@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Of returns the stream from which a client draws its noise for a plan, as in a simulation with the
-// same seed and number of clients. client is the client's index in the roster. The noise follows
-// from the seed, so it does not protect records.
+// Of returns the stream from which a client draws its noise for a plan, the same as in a simulation
+// with the same seed and number of clients. client is an index in the roster. The noise does not
+// protect records, because it follows from the seed.
 func Of(st *study.Study, clients int, seed uint64, client, plan int) *dpmech.Stream {
 	passes, plans := 0, st.Inference.Rounds
 	if st.Standardisation != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// link matches a link from a documentation page to a file of the repository, and the names in
-	// backquotes after it, which the file declares.
+	// link matches a link from a documentation page to a file in the repository, and the names in
+	// backquotes after it, which the file must declare.
 	link = regexp.MustCompile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)((?:,? `\\w+`)*)")
 	name = regexp.MustCompile(`\w+`)
 )
@@ -32,7 +32,7 @@ func pages(t *testing.T) map[string]string {
 	return text
 }
 
-// Each file to which a page links must contain the names that follow the link on the page.
+// If names follow the link to a file on a page, the file must contain these names.
 func TestPageLinksExist(t *testing.T) {
 	named := 0
 	for page, text := range pages(t) {

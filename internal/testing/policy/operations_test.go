@@ -36,7 +36,7 @@ func section(t *testing.T, page, heading string) string {
 	return text
 }
 
-// same fails the test if said and are do not contain the same strings. Order and repetition do not
+// same fails the test unless said and are have the same strings. Order and repetition do not
 // matter.
 func same(t *testing.T, what string, said, are []string) {
 	t.Helper()
@@ -54,8 +54,7 @@ var (
 	flag  = regexp.MustCompile("`--([a-z-]+)`")
 )
 
-// flagsOf returns the flags of a command, which are the exported fields with a help text in its
-// struct.
+// flagsOf returns the flags of a command: the exported fields of its struct that have a help text.
 func flagsOf(t *testing.T, text, command string) (all []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
@@ -130,11 +129,11 @@ func TestOperationsHasTheFiles(t *testing.T) {
 	same(t, "files", said, are)
 }
 
-// network matches code that opens a port, connects, or resolves a name.
+// network matches code that opens a port, connects to an address, or resolves a name.
 var network = regexp.MustCompile(`\b(net\.(Listen|ListenConfig|ListenPacket|ListenUDP|ListenTCP|Dial\w*|Lookup\w*|Resolve\w+|Resolver)|tls\.(Dial\w*|Listen|Dialer)|http\.(Get|Post|Head|Client|DefaultClient|DefaultTransport|Transport|ListenAndServe\w*|Server)|pgx\.Connect\w*|memberlist\.Create|otlp\w+\.New|grpc\.(Dial\w*|NewClient|NewServer))\b`)
 
-// No daemon opens a port or connects unless a flag tells it to, except that a client connects to
-// its coordinator, and the coordinator opens a socket in its state directory.
+// No daemon may open a port or connect unless a flag says so. There are two exceptions: a client
+// connects to its coordinator, and the coordinator opens a socket in its state directory.
 func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 	var found []string
 	ofDaemons := regexp.MustCompile(`^(cmd/(client|coordinator)|client|coordinator|transport|internal/(audit|table|cli|private|durable|web)|crypto|pvi|dpmech|gpu)(/|$)`)
@@ -172,8 +171,7 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 }
 
 // A unit must not restart a program after an error that only a person can correct. It must restrict
-// the rights of its program as listed below, and must not give it access to further paths or
-// devices.
+// the program's rights as listed below, and must not give it access to any other paths or devices.
 func TestUnitsFitThePrograms(t *testing.T) {
 	for unit, c := range map[string]struct{ command, file, folder, codes string }{
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},

@@ -1,5 +1,5 @@
-// Package policy contains tests of the repository's source. They check rules that the compiler does
-// not check.
+// Package policy tests the source of this repository. It checks rules that the compiler does not
+// check.
 package policy
 
 import (
@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// A file is a Go file of the repository. Only its imports are parsed.
+// A file is a Go file in the repository. Only its imports are parsed.
 type file struct {
 	path    string // path relative to the root of the repository
 	folder  string
@@ -63,8 +63,8 @@ func files(t *testing.T) []file {
 	return all
 }
 
-// floors lists the packages in layers, lowest first. A package may import only packages of lower
-// layers, with a few exceptions for test files.
+// floors lists the packages in layers, lowest first. A package may import only packages from lower
+// layers. There are a few exceptions for test files.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/calendar", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser", "internal/testing/postgres"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/arrowdata", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/testing/mistakes", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
@@ -133,8 +133,8 @@ func TestImportsRunDownward(t *testing.T) {
 			if !ok || f.test && room == f.folder {
 				continue
 			}
-			// Test files may also import the random source with a seed, the geometric noise and the
-			// test programs.
+			// Test files may also import the seeded random source, the geometric noise and the test
+			// programs.
 			if f.test && (room == "dpmech/seeded" || room == "internal/testing/geometric" || room == "internal/testing/programs") {
 				continue
 			}
@@ -142,7 +142,7 @@ func TestImportsRunDownward(t *testing.T) {
 			if f.test && f.folder == "client" && room == "coordinator" {
 				continue
 			}
-			// Tests of tables register the reader of databases.
+			// Tests of tables register the database reader.
 			if f.test && f.folder == "internal/table/origin" && room == "internal/table/sqldata" {
 				continue
 			}
@@ -153,8 +153,8 @@ func TestImportsRunDownward(t *testing.T) {
 	}
 }
 
-// A hospital should run only code that a study needs. The test follows the imports of all files
-// that are not tests, whatever their build tags.
+// A hospital should run only the code that a study needs. The test follows the imports of all files
+// except tests, whatever their build tags.
 func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	imports := map[string][]string{}
 	for _, f := range files(t) {
@@ -191,7 +191,7 @@ func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	}
 }
 
-// Files of which several rules speak, in the form of rule.except.
+// Several rules mention these files, in the form of rule.except.
 const (
 	tests    = " ..._test.go"
 	sims     = " sim/..."
@@ -200,12 +200,12 @@ const (
 	commands = " cmd/..." + tools
 )
 
-// A rule forbids the import of a package and of the packages below it.
+// A rule forbids importing a package or any package below it.
 type rule struct {
 	prefix string
 	why    string
-	// except lists files that may have the import. In a pattern, * stands for text without a slash,
-	// and ... for any text.
+	// except lists files that may have the import. In a pattern, * stands for any text without a
+	// slash, and ... for any text at all.
 	except string
 	only   string // files to which the rule applies, in the same form; if empty, all files
 }
@@ -227,7 +227,7 @@ var forbidden = []rule{
 	},
 	{
 		// The file public.go generates public numbers, and none of its functions takes or returns a
-		// stream. The files plan*.go derive keys from streams that are passed to them.
+		// stream. The files plan*.go derive keys from streams that callers pass to them.
 		prefix: "fedpvi/dpmech/internal/stream", why: "a function that keys a stream can seed it",
 		except: "dpmech/stream.go dpmech/public.go dpmech/plan.go dpmech/plan_words.go dpmech/plan_normal.go dpmech/seeded/*",
 	},
@@ -252,7 +252,7 @@ var forbidden = []rule{
 	{prefix: "google.golang.org/grpc/encoding", why: "a message that unpacks to more than came is a way to fill a memory"},
 	{prefix: "github.com/hashicorp", why: "gossip is a hint, in one place", except: "transport/membership/*"},
 	{
-		// Planted faults write to the log of the program, and outcomes.go reads it.
+		// Planted faults write to the program's log, and outcomes.go reads it.
 		prefix: "log", why: "logs leave the machine; crypto defines the logged form of its values",
 		except: "crypto/... internal/audit/... internal/testing/canary/* internal/testing/abuse/*_test.go sim/audit/outcomes.go tools/plant/planted/*" + daemons + commands,
 	},
@@ -302,7 +302,7 @@ var forbidden = []rule{
 	},
 }
 
-// listed returns true if one of the patterns matches path.
+// listed reports whether path matches one of the patterns.
 func listed(path, patterns string) bool {
 	pattern := strings.NewReplacer(`\.\.\.`, ".*", `\*`, "[^/]*")
 	return slices.ContainsFunc(strings.Fields(patterns), func(p string) bool {
@@ -346,7 +346,7 @@ func TestEveryPackageHasOneDoc(t *testing.T) {
 	}
 }
 
-// Without an escape character in any source file, programs print no colors and no other escape
+// If no source file has an escape character, programs print neither colours nor other escape
 // sequences, whether or not NO_COLOR is set.
 func TestProgramsPrintNoEscapeSequences(t *testing.T) {
 	escape := regexp.MustCompile(`(?i)\\x1b|\\033|\\u001b|\\e\[|\x1b`)
@@ -360,7 +360,7 @@ func TestProgramsPrintNoEscapeSequences(t *testing.T) {
 	}
 }
 
-// With a replace directive the build would use code that go.sum does not name.
+// With a replace directive, a build would use code that go.sum does not list.
 func TestNoReplace(t *testing.T) {
 	for _, name := range []string{"go.mod", "tools/protogen/go.mod"} {
 		if strings.Contains(source(t, name), "replace ") {

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// namedTest matches the name of a test or fuzz target, in backquotes or as the text of a link to
-// its file.
+// namedTest matches the name of a test or fuzz target, either in backquotes or as the text of a
+// link to its file.
 var namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`|\\[((?:Test|Fuzz)[A-Z]\\w*)\\]\\(([^)]*)\\)")
 
 func testsOf(source string) []string {
 	return names(source, regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`))
 }
 
-// If the name of a test on a page is a link, the test must be in the linked file.
+// If a page links the name of a test to a file, the file must have this test.
 func TestPagesNameExistingTests(t *testing.T) {
 	var there []string
 	for _, f := range files(t) {
@@ -42,15 +42,15 @@ func TestPagesNameExistingTests(t *testing.T) {
 	}
 }
 
-// A block is the smallest part of a page that must name a test: a paragraph, an item of a list, or
-// a row of a table. A table that shows a layout or metrics belongs to the paragraph before it.
+// A block is the smallest part of a page that must name a test: a paragraph, a list item, or a
+// table row. A table that shows a layout or metrics belongs to the paragraph before it.
 type block struct{ heading, text string }
 
 // layout matches the first line of a table that shows a layout or metrics.
 var layout = regexp.MustCompile(`^\| (bytes|word|domain|metric of the coordinator|metric of a client) \|`)
 
-// blocksOf divides a page into paragraphs, items of lists, and rows of tables. It leaves out HTML
-// comments and text that is indented by four spaces, such as commands.
+// blocksOf divides a page into paragraphs, list items and table rows. It leaves out HTML comments,
+// and text that is indented by four spaces, such as commands.
 func blocksOf(page string) (all []block) {
 	heading, afterProse := "", false
 	add := func(text string) { all = append(all, block{heading, text}) }
@@ -64,7 +64,7 @@ func blocksOf(page string) (all []block) {
 			all[len(all)-1].text += "\n" + chunk
 			afterProse = false
 		case strings.HasPrefix(chunk, "|"):
-			for _, row := range strings.Split(chunk, "\n")[2:] { // skip the header of the table
+			for _, row := range strings.Split(chunk, "\n")[2:] { // skip the table header
 				add(row)
 			}
 			afterProse = false
@@ -78,8 +78,9 @@ func blocksOf(page string) (all []block) {
 	return all
 }
 
-// unproved returns an error for each block of a page that names no test, unless it begins with one
-// of the exceptions, and for each exception that does not match exactly one such block.
+// unproved returns an error for each block of a page that has no name of a test, unless it begins
+// with one of the exceptions. It also returns an error for each exception that does not match
+// exactly one such block.
 func unproved(page string, exceptions map[string]string) (errs []error) {
 	used := map[string]int{}
 	for _, b := range blocksOf(page) {
@@ -105,9 +106,9 @@ func unproved(page string, exceptions map[string]string) (errs []error) {
 	return errs
 }
 
-// promising lists the pages on which every paragraph, item of a list and row of a table must name a
-// test. It maps the first words of exceptions, which promise nothing that a test could check, to
-// the reasons for them.
+// promising lists the pages on which every paragraph, list item and table row must name a test. For
+// each page it has exceptions, which promise nothing that a test could check: it maps the first
+// words of an exception to the reason.
 var promising = map[string]map[string]string{
 	"docs/prove/identity.md": {
 		"This page describes":         "about the page",
@@ -135,8 +136,8 @@ var promising = map[string]map[string]string{
 	},
 }
 
-// The test cannot check that the named test fits the promise. The author of the promise must do
-// this.
+// The test cannot tell whether the named test fits the promise. This is up to the author of the
+// promise.
 func TestPromisesNameTests(t *testing.T) {
 	for page, exceptions := range promising {
 		for _, err := range unproved(source(t, page), exceptions) {

@@ -16,33 +16,33 @@ import (
 	"testing"
 )
 
-// Password is the password of the user reader, who may read the tables that [Server.Table] creates.
+// Password is the password of the user reader, who may read the tables made by [Server.Table].
 const Password = "secret"
 
 // A Server is a running PostgreSQL server with an empty database.
 type Server struct {
 	t      *testing.T
-	folder string // socket and data of the server, which may read files here
-	tools  string // folder with the programs of PostgreSQL
+	folder string // folder for the socket and the data; the server may read files in it
+	tools  string // folder with PostgreSQL's programs
 	port   string
 	as     *syscall.SysProcAttr
 }
 
-// Start starts a PostgreSQL server until the test ends. It skips the test if PostgreSQL is not
-// installed where Debian does.
+// Start starts a PostgreSQL server that runs until the test ends. It skips the test if PostgreSQL
+// is not installed where Debian installs it.
 func Start(t *testing.T) *Server {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if found == nil || runtime.GOOS != "linux" {
 		t.Skip("PostgreSQL is not installed (Debian's package postgresql)")
 	}
-	folder, err := os.MkdirTemp("/tmp", "fedpvi-postgres-") // a short path, because the path of a socket must be short
+	folder, err := os.MkdirTemp("/tmp", "fedpvi-postgres-") // not in the test's folder, because the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	s := &Server{t, folder, filepath.Dir(found[len(found)-1]), freePort(t), &syscall.SysProcAttr{}}
-	if os.Getuid() == 0 { // the server refuses to run as root
+	if os.Getuid() == 0 { // the server does not run as root
 		other, err := user.Lookup("postgres")
 		if err != nil {
 			t.Skip("there is no user postgres to run the server")
@@ -62,11 +62,11 @@ func Start(t *testing.T) *Server {
 	return s
 }
 
-// Address returns the address of the database for the user reader.
+// Address returns the database address for the user reader.
 func (s *Server) Address() string { return "postgres://reader@127.0.0.1:" + s.port + "/postgres" }
 
-// Table creates a table with the given columns, such as "age int, site text", from the rows of a
-// CSV file with a header. The user reader may read it.
+// Table creates a table and fills it with the rows of a CSV file with a header. columns declares
+// the columns, as in "age int, site text". The user reader may read the table.
 func (s *Server) Table(name, columns string, csv []byte) {
 	s.t.Helper()
 	path := filepath.Join(s.folder, name+".csv")
@@ -88,7 +88,7 @@ func (s *Server) do(name string, args ...string) {
 	s.t.Helper()
 	c := exec.Command(filepath.Join(s.tools, name), args...)
 	c.SysProcAttr, c.Dir, c.Env = s.as, s.folder, append(os.Environ(), "PGHOST="+s.folder, "PGPORT="+s.port, "PGUSER=postgres", "LC_ALL=C.UTF-8")
-	log, err := os.CreateTemp(s.t.TempDir(), "log") // a file and not a pipe, which the server would keep open
+	log, err := os.CreateTemp(s.t.TempDir(), "log") // a file, because the server would keep a pipe open
 	if err != nil {
 		s.t.Fatal(err)
 	}

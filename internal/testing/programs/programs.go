@@ -1,5 +1,5 @@
 // Package programs builds model programs for tests, one for each kind of likelihood. Studies get
-// their programs from package fit instead, so some kinds of likelihood occur only in tests.
+// their programs from package fit, so some kinds of likelihood occur only in tests.
 package programs
 
 import (
@@ -15,7 +15,7 @@ type Family uint8
 
 // Families of outcomes.
 const (
-	Linear           Family = iota // normal with a half-Cauchy(Scale) prior of the standard deviation
+	Linear           Family = iota // normal; the standard deviation has a half-Cauchy(Scale) prior
 	Logistic                       // 0 or 1; the linear predictor η is the log odds of 1
 	Probit                         // 0 or 1; the probability of 1 is Φ(η), with the normal distribution function Φ
 	Poisson                        // counts with mean e^η
@@ -36,11 +36,11 @@ type Regression struct {
 }
 
 // Groups describes effects that vary between the groups in the column g. For group k, each effect
-// is τ·z_k, where z_k is a standard normal coordinate of its own and τ is the sd of the effects.
-// The zero value means no such effects.
+// is τ·z_k, where τ is the sd of the effects and z_k is a standard normal coordinate. The zero
+// value means that there are no such effects.
 type Groups struct {
 	Names  []string
-	Slopes []string // features whose coefficients vary between groups; the intercept always varies
+	Slopes []string // features whose coefficients vary between groups; the intercept varies in any case
 	Scale  float64  // scale of the half-normal prior of the sd τ of each effect
 
 	// Correlation, if positive, makes the intercept and the single slope of a group correlated. The
@@ -93,7 +93,7 @@ func (r Regression) Build(f Family) (*model.Model, error) {
 	return r.build(b, f, y, eta)
 }
 
-// varying returns eta plus the independent effects of the record's group.
+// varying returns eta plus the effects of the record's group, which are independent.
 func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	effect := func(name string) model.Expr {
 		tau := b.Scalar("sd_"+name, model.Positive, b.Normal(model.Normal{SD: r.Groups.Scale}))
@@ -127,7 +127,7 @@ func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) mode
 	return b.Add(eta, b.Element(v, 0), b.Mul(b.Element(v, 1), b.Element(x, slices.Index(r.Features, name))))
 }
 
-// build adds the outcome y, with the distribution f and the linear predictor eta, and returns the
+// build adds the outcome y with the distribution f and the linear predictor eta. It returns the
 // model.
 func (r *Regression) build(b *model.Builder, f Family, y, eta model.Expr) (*model.Model, error) {
 	sigma := func() model.Expr {
@@ -253,7 +253,8 @@ func (o Mixture) Build(bound float64) (*model.Model, error) {
 	return b.Build(b.Apply(ir.LogSumExp, terms))
 }
 
-// pairs returns the names of the elements of a matrix: row name, column name.
+// pairs returns names for the elements of a matrix. A name consists of the row's name and the
+// column's name.
 func pairs(rows, cols []string) []string {
 	var out []string
 	for _, r := range rows {

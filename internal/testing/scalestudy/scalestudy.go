@@ -1,5 +1,5 @@
 // Package scalestudy provides a study for tests of the scale phase, in which clients find the scale
-// of columns. Most values of the columns x and y lie in [-1, 1], but their public bounds are a
+// of columns. Most values in the columns x and y lie in [-1, 1], but the public bounds are a
 // hundred times wider. The column level cannot be standardised.
 package scalestudy
 
@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Lines of [privacy] with the record and the client as the privacy unit.
+// These are lines for [privacy]. The privacy unit is the record or the client.
 const (
 	Record = "unit = \"record\"\nepsilon = 1\ndelta = 1e-7"
 	Client = "unit = \"client\"\nepsilon = 4\ndelta = 1e-5"
@@ -50,8 +50,8 @@ nominal_records = 50
 #federation
 `
 
-// Parse returns the study. privacy, standardise and federation are lines for the sections of these
-// names in the study file. Those of federation follow the lines that the section already has.
+// Parse returns the study. privacy, standardise and federation are lines for these three sections
+// of the study file. The section federation also has other lines, which come first.
 func Parse(t testing.TB, privacy, standardise, federation string) *study.Study {
 	t.Helper()
 	source := strings.NewReplacer("#privacy", privacy, "#standardise", standardise, "#federation", federation).Replace(document)
