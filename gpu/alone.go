@@ -5,13 +5,13 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file computes the squared norm of a record's gradient for components of the model that have
-// a single leaf. A leaf is a place where the record program reads a table of shared values. Let a
-// be the adjoint of the value that the leaf returns, which is the derivative of the log density
-// with respect to this value. If the leaf returns elements of the table, the squared norm is Σa².
-// If the leaf returns the product of the table and a vector x of the row, the squared norm is
-// Σa²·|x|². Weights that differ from 1 multiply the squares. If the query adds a vector before the
-// clip (Query.Inside), the cross terms 2·gradient·vector are added.
+// This file computes the squared norm of a record's gradient, for model components with a single
+// leaf. A leaf is a place where the record program reads a table of shared values. Let a be the
+// adjoint of the value that the leaf returns, which is the derivative of the log density with
+// respect to this value. If the leaf returns elements of the table, the squared norm is Σa². If the
+// leaf returns the product of the table and a vector x of the row, the squared norm is Σa²·|x|².
+// Weights that differ from 1 multiply the squares. If the query adds a vector before the clip
+// (Query.Inside), the cross terms 2·gradient·vector are added.
 
 func (n *lanes) aloneNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	switch f.op {
@@ -71,8 +71,8 @@ func (n *lanes) gatherNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []floa
 	}
 }
 
-// gatherWidth returns the number of elements of the table that a record reads at a leaf with the
-// operation Gather or GatherRow.
+// gatherWidth returns the number of table elements that a record reads at a leaf whose operation is
+// Gather or GatherRow.
 func gatherWidth(f *leaf) int {
 	if f.op == ir.Gather {
 		return 1
@@ -80,8 +80,9 @@ func gatherWidth(f *leaf) int {
 	return f.cols
 }
 
-// rowNorm adds to squared, for each record of the block, the squared norm of the gradient with
-// respect to a table. The table is one that multiplies a vector of the record's row.
+// rowNorm adds, for each record of the block, the squared norm of the gradient with respect to a
+// table. The table multiplies a vector of the record's row. Each record has its own element of
+// squared.
 func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
@@ -107,9 +108,9 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 	}
 }
 
-// outerNorm adds to squared, for each record of the block, the squared norm of the gradient with
-// respect to a table. The table is one that multiplies a vector that the program computes for each
-// record.
+// outerNorm adds, for each record of the block, the squared norm of the gradient with respect to a
+// table. The table multiplies a vector that the program computes for each record. Each record has
+// its own element of squared.
 func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	k := len(squared)
 	value := ld.records.Value[f.other]

@@ -11,8 +11,8 @@ import (
 )
 
 // The benchmarks in this file run on one core. They compute values, gradients, norms and clipped
-// sums over a random batch. The table has 39,073 rows, like the Adult data, and the batch has 2000.
-// The benchmarks report ns per record.
+// sums over a random batch. The table has 39,073 rows, like the Adult data, and the batch 2000. The
+// unit of the results is ns per record.
 
 const (
 	benchRows  = 39_073
@@ -31,8 +31,8 @@ func benchRegression(d int) programs.Regression {
 	return programs.Regression{Features: features(d), Coefficients: unit, Most: 1000}
 }
 
-// varyingIntercept returns a model like that of the radon data: a regression with one feature and
-// an intercept for each of 85 groups. θ has 89 coordinates.
+// varyingIntercept returns a model like the one for the radon data: a regression with one feature,
+// and an intercept for each of 85 groups. θ has 89 coordinates.
 func varyingIntercept() (*model.Model, error) {
 	r := benchRegression(1)
 	r.Intercept = &unit
@@ -94,7 +94,8 @@ func BenchmarkGeneric(b *testing.B) {
 	}
 }
 
-// BenchmarkEach measures [Evaluator.Each], without the mechanism that adds the contributions.
+// BenchmarkEach measures [Evaluator.Each] alone, without a mechanism that adds up the
+// contributions.
 func BenchmarkEach(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
@@ -104,8 +105,8 @@ func BenchmarkEach(b *testing.B) {
 	}
 }
 
-// BenchmarkStep measures a step of stochastic variational inference: the draw, the clipped sum
-// over 195 rows, and Adam. The step samples no batch and adds no noise.
+// BenchmarkStep measures one step of stochastic variational inference: the draw, the clipped sum
+// over 195 rows, and Adam. The step neither samples a batch nor adds noise.
 func BenchmarkStep(b *testing.B) {
 	e, q, g := benchSetup(b, CPU{}, benchmarks[0].build)
 	o := options(len(g), 1, false)

@@ -8,12 +8,13 @@ import (
 
 // CPU is the engine that evaluates models on the CPU.
 type CPU struct {
-	// Generic turns the fused kernels off, so that a test can compare results with and without
+	// Generic turns the fused kernels off. With it, a test can compare results with and without
 	// them.
 	Generic bool
 }
 
-// Compile returns an evaluator of a model over the rows of a table that the model has loaded.
+// Compile returns an evaluator of a model over the rows of a table, which must have been loaded for
+// the model.
 func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	if m == nil || table == nil {
 		return nil, errors.New("compile: a model and a table of its rows are needed")
@@ -28,12 +29,12 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	return &cpu{p: p, table: table}, nil
 }
 
-// maxStrips is the largest number of parts, called strips, into which a batch is divided. The
-// records of a strip are added in the order of the batch. Then the sums of the strips are added,
-// from the first strip to the last. This keeps rounding errors small.
+// maxStrips is the maximum number of strips, the parts into which a batch is divided. Within a
+// strip, records are added in the order of the batch. Then the sums of the strips are added, from
+// first to last. This keeps rounding errors small.
 const (
 	maxStrips      = 8
-	blocksPerStrip = 16 // minimum number of blocks of records in a strip
+	blocksPerStrip = 16 // minimum number of record blocks in a strip
 )
 
 // cpu is the [Evaluator] on the CPU.
@@ -44,7 +45,7 @@ type cpu struct {
 	strips  []*lanes
 	out     emitter
 	hessian *hessian
-	// These fields describe the call of Sum that is in progress.
+	// These fields belong to the current call of Sum.
 	query *Query
 	want  bool
 	count int // number of strips
@@ -63,8 +64,8 @@ func (e *cpu) length(q *Query) int {
 	return e.table.Rows
 }
 
-// prepare makes the evaluator ready for a query. It checks the query, computes the values that all
-// records share at the query's points, and gives each of the strips its buffers.
+// prepare gets the evaluator ready for a query. It checks the query, computes the values that all
+// records share at the query's points, and gives each strip its buffers.
 func (e *cpu) prepare(q *Query, strips int) error {
 	if err := q.check(e.p.d, e.table.Rows); err != nil {
 		return err
@@ -128,7 +129,7 @@ func (e *cpu) strip(s int) {
 	}
 }
 
-// pick returns the row numbers of the records of the batch with indices in [from, to).
+// pick returns the row numbers of the records that have the indices [from, to) in the batch.
 func (n *lanes) pick(q *Query, from, to int) []int32 {
 	if q.Batch != nil {
 		return q.Batch[from:to]
@@ -139,8 +140,8 @@ func (n *lanes) pick(q *Query, from, to int) []int32 {
 	return n.all[:to-from]
 }
 
-// gatherStrips adds up the sums of the strips, from the first to the last, and writes the result to
-// dst. If dst is nil, it returns only the total.
+// gatherStrips adds up the strips' sums from first to last, and writes the result to dst. If dst is
+// nil, it only returns the total.
 func (e *cpu) gatherStrips(dst []float64) Total {
 	first := e.strips[0]
 	total, weight := first.total, first.weight
@@ -166,7 +167,7 @@ func (e *cpu) gatherStrips(dst []float64) Total {
 }
 
 // write writes the sum of the contributions of one draw to the beginning of dst, and returns the
-// rest of dst. sum holds the sum of the gradients, and weight is the sum of the clip factors.
+// rest of dst. sum is the sum of the gradients, and weight the sum of the clip factors.
 func (w *draw) write(dst, sum []float64, weight float64) []float64 {
 	d := len(sum)
 	copy(dst, sum)

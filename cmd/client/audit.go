@@ -33,8 +33,8 @@ func (c *commands) openAudit(ctx context.Context) error {
 	return nil
 }
 
-// order writes an order of this user to the audit log, before it is carried out. The caller must
-// call end with the result of the order, which end returns unchanged.
+// order writes an order of this user to the audit log before it is carried out. The caller must
+// call end with the order's result, which end returns unchanged.
 func (c *commands) order(order string, attrs ...slog.Attr) (end func(error) error) {
 	return c.audited.Begin(audit.User(os.Getuid(), os.Getpid()), order, attrs...)
 }
@@ -43,8 +43,8 @@ func ofStudy(m *client.Member) []slog.Attr {
 	return []slog.Attr{slog.String("study", m.Study.Name), slog.String("digest", m.Hash.String())}
 }
 
-// approve records the data holder's consent to a study, with the digest that the data holder
-// confirms. The audit log gets a line for the order, and one for an error.
+// approve records that the data holder consents to a study and confirms its digest. The audit log
+// gets a line for the order, and another if there is an error.
 func (c *commands) approve(k *client.Client, m *client.Member, policy *client.Policy, dataset string, digest func() (string, error)) (client.Terms, error) {
 	end := c.order("approve", append(ofStudy(m), slog.String("dataset", dataset), slog.String("policy", policy.Hash.String()))...)
 	confirmed, err := digest()
@@ -55,9 +55,9 @@ func (c *commands) approve(k *client.Client, m *client.Member, policy *client.Po
 	return t, end(err)
 }
 
-// auditConfiguration writes the configuration of a run to the audit log, after the records were
-// read and before the first connection. An earlier line would reveal how long reading took, which
-// depends on the records.
+// auditConfiguration writes the configuration of a run to the audit log. It does so after the
+// records have been read and before the first connection. If it wrote earlier, the line would
+// reveal how long reading took, which depends on the records.
 func (r *runCommand) auditConfiguration(c *commands, k *client.Client, m *client.Member, policy *client.Policy) {
 	attrs := append(audit.User(os.Getuid(), os.Getpid()), ofStudy(m)...)
 	fingerprint, err := k.Fingerprint()

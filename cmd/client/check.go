@@ -74,7 +74,7 @@ func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
 	return p, err
 }
 
-// readStudy reads a study file, and the file of its program if that is separate.
+// readStudy reads a study file, and the file with its program if there is one.
 func readStudy(path string) (*study.Study, error) {
 	document, err := os.ReadFile(path)
 	if err == nil {
@@ -86,7 +86,7 @@ func readStudy(path string) (*study.Study, error) {
 	return study.Parse(path, document)
 }
 
-// examine examines the records for a study, and prints the result or writes it to a page.
+// examine examines the records for a study. It prints the result, or writes it to a page.
 func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study, p *session.Posterior) error {
 	e, err := r.examined(ctx, c, r.Data, r.Person, st, p)
 	if err != nil {
@@ -110,8 +110,8 @@ func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study
 	return cli.Print(os.Stdout, e.Write)
 }
 
-// examined examines records for a study. Without data the result describes only the form of the
-// records. If p is not nil, the result also compares the records with this posterior.
+// examined examines records for a study. Without data, the result only tells which form the records
+// must have. If p is not nil, the result also compares the records with this posterior.
 func (r *recordFlags) examined(ctx context.Context, c *commands, data, person string, st *study.Study, p *session.Posterior) (*words.Examined, error) {
 	e := &words.Examined{Study: st, File: data}
 	if data == "" {
@@ -132,8 +132,8 @@ func (r *recordFlags) examined(ctx context.Context, c *commands, data, person st
 	return e, err
 }
 
-// compare checks how well a posterior predicts the records. It returns nil if no outcomes can be
-// drawn from the posterior.
+// compare checks how well a posterior predicts the records. If no outcomes can be drawn from the
+// posterior, it returns nil.
 func compare(p *session.Posterior, records *shard.Records) ([]fit.Check, error) {
 	source := dpmech.NewStream()
 	defer source.Wipe()
@@ -144,7 +144,7 @@ func compare(p *session.Posterior, records *shard.Records) ([]fit.Check, error) 
 	return checks, err
 }
 
-// writePage writes the page of an examination to a new file that only the owner can read.
+// writePage writes the page about an examination to a new file that only its owner can read.
 func writePage(path string, e *words.Examined) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

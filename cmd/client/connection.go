@@ -11,14 +11,14 @@ import (
 	"fedpvi/transport"
 )
 
-// A connection contains the flags of every command that connects to a coordinator.
+// A connection has the flags that every command needs to connect to a coordinator.
 type connection struct {
 	Deadline time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
 	Proxy    string        `help:"Connect through this HTTP or SOCKS5 proxy, as in http://proxy.example.org:3128 or socks5://127.0.0.1:1080; none for a direct connection. Default: the proxy in the policy, or else the one in HTTPS_PROXY, unless NO_PROXY names the coordinator." placeholder:"URL"`
 }
 
-// network returns the configuration of connections. The flag for the proxy comes before the policy,
-// and the policy before the environment variables. p is nil if there is no policy yet.
+// network returns the configuration for connections. The flag for the proxy takes precedence over
+// the policy, and the policy over the environment variables. p is nil if there is no policy yet.
 func (f connection) network(p *client.Policy) (client.Network, error) {
 	n := client.Network{RoundDeadline: f.Deadline}
 	switch {
@@ -41,8 +41,8 @@ func always(p *transport.Proxy) func(string) (*transport.Proxy, error) {
 	return func(string) (*transport.Proxy, error) { return p, nil }
 }
 
-// ofEnvironment returns a function that selects the proxy for an address from HTTPS_PROXY and
-// NO_PROXY.
+// ofEnvironment returns a function that picks the proxy for an address, as HTTPS_PROXY and NO_PROXY
+// say.
 func ofEnvironment() func(address string) (*transport.Proxy, error) {
 	choose := httpproxy.FromEnvironment().ProxyFunc()
 	return func(address string) (*transport.Proxy, error) {

@@ -17,7 +17,7 @@ func TestChoiceOfProxy(t *testing.T) {
 		name, flag string
 		policy     *client.Policy
 		except     string
-		want       string // address of the proxy; empty for a direct connection
+		want       string // address of the proxy; empty if the connection must be direct
 	}{
 		{"all three", "http://flag.example:8080", of, "", "http://flag.example:8080"},
 		{"no flag", "", of, "", "socks5://policy.example:1080"},

@@ -46,8 +46,9 @@ func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 	return s, nil
 }
 
-// waiting returns a function to call when the client begins to wait for another program to write
-// the records to the pipe. It prints a message unless over is called within the time quick.
+// waiting returns a function that the client calls when it begins to wait for another program to
+// write records to the pipe. The function prints a message unless over is called within the time
+// quick.
 func waiting(to io.Writer, pipe string) func() (over func()) {
 	return func() func() {
 		message := time.AfterFunc(quick, func() {
@@ -57,11 +58,11 @@ func waiting(to io.Writer, pipe string) func() (over func()) {
 	}
 }
 
-// quick is the time after which progress is first shown while records are read.
+// quick is how long the client reads records before it first shows its progress.
 const quick = 2 * time.Second
 
-// progress returns a function that shows on the terminal, at most once a second, how much has been
-// read, as a percentage if all is known.
+// progress returns a function that shows on the terminal how much has been read, at most once a
+// second. If all is known, it shows a percentage.
 func progress(line *cli.Line, began time.Time, unit string) func(read, all int64) {
 	shown := began.Add(quick - time.Second)
 	return func(read, all int64) {
@@ -78,7 +79,7 @@ func progress(line *cli.Line, began time.Time, unit string) func(read, all int64
 	}
 }
 
-// progressLine describes the progress of reading. all is 0 if it is unknown.
+// progressLine describes how far reading has come. all is 0 if it is unknown.
 func progressLine(read, all int64, took time.Duration, unit string) string {
 	line := fmt.Sprintf("reading records: %d %s", read, unit)
 	if all > 0 {

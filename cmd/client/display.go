@@ -8,15 +8,15 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// A display shows the progress of a study on a terminal, in one line that it redraws.
+// A display shows the progress of a study on one line of a terminal, which it redraws.
 type display struct {
-	line   *cli.Line // nil to show nothing
+	line   *cli.Line // nil if nothing is to be shown
 	now    client.Status
 	events chan client.Status
 	over   chan struct{}
 }
 
-// tick is the interval between two redraws of a display.
+// tick is the interval at which a display is redrawn.
 const tick = time.Second
 
 func newDisplay(line *cli.Line) *display {
@@ -27,7 +27,7 @@ func newDisplay(line *cli.Line) *display {
 
 func (d *display) status(s client.Status) { d.events <- s }
 
-// done stops the display and leaves its last line on the terminal.
+// done stops the display, and leaves its last line on the terminal.
 func (d *display) done() {
 	close(d.events)
 	<-d.over

@@ -56,8 +56,8 @@ func (d *doctorCommand) Run(ctx context.Context, c *commands) error {
 	return &toldError{errors.Join(errors.New("at least one check failed"), code)}
 }
 
-// examine returns the findings of all checks. It fails if the state directory cannot be opened or
-// the flags for the records are invalid.
+// examine runs all checks and returns their findings. It fails if the state directory cannot be
+// opened, or if the flags for the records are invalid.
 func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Finding, error) {
 	k, err := c.open()
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Find
 		}
 	}
 	if !d.Offline {
-		policy, _ := c.policy() // an error in the policy is ignored, because another finding reports it
+		policy, _ := c.policy() // ignore an error in the policy, because another finding reports it
 		network, err := d.network(policy)
 		if err != nil {
 			return nil, err

@@ -22,7 +22,7 @@ type joinCommand struct {
 	firstPolicy `embed:""`
 }
 
-// firstPolicy contains the flags for the policy that the client writes when it joins.
+// firstPolicy has the flags for the policy that a client writes when it joins.
 type firstPolicy struct {
 	Epsilon *float64 `help:"Cap on ε for all studies together. Joining writes it into the policy if there is none yet. Default: 1." placeholder:"ε"`
 	Delta   *float64 `help:"The δ of the cap. Default: 1e-5." placeholder:"δ"`
@@ -53,7 +53,8 @@ The keys are made on this machine and never leave it. Joining allows nothing yet
 review next.`
 }
 
-// A letter is an invitation on the command line: a file name, "-" for standard input, or its text.
+// A letter is an invitation as given on the command line: a file name, "-" for standard input, or
+// the text itself.
 type letter string
 
 func (l letter) read() (i invitation.Invitation, err error) {
@@ -81,7 +82,8 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// invited reads an invitation and opens the state directory, which it creates if it does not exist.
+// invited reads an invitation, opens the state directory and calls f. If there is no state
+// directory, invited creates it.
 func (c *commands) invited(l letter, first firstPolicy, f func(*client.Client, invitation.Invitation, accountant.Target) error) error {
 	promise, err := first.promise()
 	if err != nil {
@@ -127,7 +129,7 @@ func wrotePolicy(k *client.Client, promise accountant.Target) string {
 	return fmt.Sprintf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.", k.Store().Dir(), client.PolicyFile, promise.Epsilon, promise.Delta)
 }
 
-// join redeems an invitation and returns the study, and whether it wrote a policy.
+// join redeems an invitation. It returns the study, and reports whether it has written a policy.
 func (c *commands) join(ctx context.Context, k *client.Client, i invitation.Invitation, connect connection, promise accountant.Target) (*client.Member, bool, error) {
 	policy, err := c.policy()
 	if err != nil && client.CodeOf(err) != client.Declined {

@@ -69,8 +69,8 @@ func (r *keysProtect) Run(c *commands) error {
 
 func (keysUnprotect) Run(c *commands) error { return c.convert(keyfile.Unprotect) }
 
-// convert calls f with the locked state directory. The directory need not contain a ledger, so that
-// even the first keys can be protected.
+// convert locks the state directory and calls f. It does not require a ledger, so that even the
+// first keys can be protected.
 func (c *commands) convert(f func(dir string, l *keyfile.Lock) error) error {
 	dir, err := c.directory()
 	if err != nil {

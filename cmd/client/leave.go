@@ -34,7 +34,7 @@ func (l *leaveCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// leave leaves a study, and writes the order or its failure to the audit log.
+// leave leaves a study. It writes the order, and any failure of it, to the audit log.
 func (c *commands) leave(ctx context.Context, k *client.Client, m *client.Member, connect connection, reason string) error {
 	policy, err := c.policy()
 	if err != nil {

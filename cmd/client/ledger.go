@@ -131,7 +131,7 @@ func (v *ledgerVerify) verify(c *commands) (*ledger.Report, error) {
 		defer f.Close()
 		return ledger.Verify(f)
 	}
-	k, err := c.open() // open also checks the ledger
+	k, err := c.open() // opening the client also checks the ledger
 	if err != nil {
 		return nil, err
 	}

@@ -85,14 +85,14 @@ var program = cli.Program{Name: "client", Description: description, Words: map[s
 	{Code: client.Interrupted, Meaning: "Interrupted by a signal. Run the command again: it continues where it was."},
 }}
 
-// chatty reports whether progress and notes for a person may be printed on standard error.
+// chatty reports whether the command may print progress and notes for a person on standard error.
 func (c *commands) chatty() bool { return !c.Quiet && cli.Terminal(os.Stderr) }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int { return runUntil(context.Background(), args) }
 
-// runUntil runs a command line. If ctx ends, the command ends as it does after a signal.
+// runUntil runs a command line. When ctx ends, the command ends in the same way as after a signal.
 func runUntil(ctx context.Context, args []string) int {
 	var c commands
 	return cli.Run(ctx, program, &c, args, func(ctx context.Context, command *kong.Context) int {
@@ -116,12 +116,12 @@ func (c *commands) finish(err error) int {
 		fmt.Fprintf(os.Stderr, "client: %v%s\n(exit code %d: docs/use/exit-codes.md)\n", err, cli.Remedy(err), code)
 	}
 	if c.JSON && err != nil && told == nil {
-		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // if printing fails, there is no other place to report the error
+		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // if printing fails, there is nowhere else to report the error
 	}
 	return code
 }
 
-// toldError marks an error that was already reported to the user.
+// A toldError is an error that the user has already been told.
 type toldError struct{ error }
 
 func (t *toldError) Unwrap() error { return t.error }

@@ -14,7 +14,7 @@ import (
 	"fedpvi/client"
 )
 
-// figures contains the metrics of a run. No metric depends on records, so there is no metric for a
+// figures has the metrics of a run. None of them depends on records. So there is no metric for a
 // loss, a norm, the number of records, or the computing time.
 type figures struct {
 	registry *prometheus.Registry
@@ -24,7 +24,7 @@ type figures struct {
 	asked    prometheus.Gauge
 	of       prometheus.Gauge
 	waiting  prometheus.GaugeFunc
-	since    atomic.Int64 // Unix time in seconds at which the client began to wait for the coordinator; 0 while it does not wait
+	since    atomic.Int64 // Unix time in seconds since when the client has been waiting for the coordinator; 0 while it is not waiting
 }
 
 func newFigures() *figures {
@@ -43,7 +43,7 @@ func newFigures() *figures {
 	return f
 }
 
-// Called counts a call to the coordinator by its method and outcome, see transport.Observer.
+// Called counts a call to the coordinator, by method and outcome (see transport.Observer).
 func (f *figures) Called(method, outcome string) { f.calls.WithLabelValues(method, outcome).Inc() }
 
 // Moved counts received and sent bytes.
@@ -73,10 +73,10 @@ func (f *figures) serve(address string) (stop func(), err error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, MaxHeaderBytes: 8 << 10}
-	go func() { _ = server.Serve(listener) }() // Serve returns an error after Shutdown
+	go func() { _ = server.Serve(listener) }() // after Shutdown, Serve returns an error
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = server.Shutdown(ctx) // the error does not matter, because the program ends
+		_ = server.Shutdown(ctx) // an error does not matter, because the program ends
 	}, nil
 }

@@ -17,9 +17,9 @@ import (
 	"fedpvi/internal/testing/mistakes"
 )
 
-// states lets all clients but south join a study, each with a state directory named after the
-// client, and makes files with faulty invitations. It returns the ports of the study's coordinator,
-// of another one, and of one that has stopped.
+// states makes all clients except south join a study. Each client has a state directory with its
+// name. states also makes files with faulty invitations. It returns the ports of the study's
+// coordinator, of another coordinator, and of one that has stopped.
 func states(t *testing.T) (ports []string) {
 	t.Helper()
 	h, other, gone := startHub(t, "hub"), startHub(t, "other"), startHub(t, "gone")
@@ -54,7 +54,7 @@ func states(t *testing.T) (ports []string) {
 	return ports
 }
 
-// damage introduces a different mistake into each of several state directories.
+// damage puts a different mistake into each of several state directories.
 func damage(t *testing.T) {
 	t.Helper()
 	policy, err := os.ReadFile("west/policy.toml")

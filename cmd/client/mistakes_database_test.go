@@ -15,8 +15,8 @@ import (
 	"fedpvi/internal/testing/mistakes"
 )
 
-// A base plays a PostgreSQL server. It accepts the user reader, and answers each query with an
-// error whose SQLSTATE is the text of the query.
+// A base acts as a PostgreSQL server. It lets the user reader in, and answers each query with an
+// error. The text of the query is the SQLSTATE of the error.
 type base struct{ port string }
 
 func database(t *testing.T) *base {
@@ -34,14 +34,14 @@ func database(t *testing.T) *base {
 			}
 			go func() {
 				defer c.Close()
-				_ = serveBase(c) // the client ends the connection
+				_ = serveBase(c) // the client closes the connection
 			}()
 		}
 	}()
 	return &base{port}
 }
 
-// serveBase speaks the protocol of PostgreSQL, version 3.0, with one client.
+// serveBase speaks version 3.0 of PostgreSQL's protocol with one client.
 func serveBase(c io.ReadWriter) error {
 	start, err := message(c)
 	if err == nil && binary.BigEndian.Uint32(start) == 80877103 { // the client asks for TLS
@@ -73,7 +73,7 @@ func serveBase(c io.ReadWriter) error {
 		switch kind[0] {
 		case 'Q': // a query without results, such as BEGIN
 			answer = "C\x00\x00\x00\x0aBEGIN\x00" + ready
-		case 'P': // a query with results; the message contains its name, its text and the types of its parameters
+		case 'P': // a query with results; the message has its name, its text and the types of its parameters
 			answer = string(failure(strings.Split(string(body), "\x00")[1]))
 		case 'S':
 			answer = ready

@@ -20,7 +20,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// patients is the table from which the test files are made.
+// patients is the table that all test files have.
 const patients = "age,sex,visits\n30,f,2\n41,m,3\n52,f,0\n"
 
 func write(t *testing.T, name string, content []byte) {
@@ -28,7 +28,7 @@ func write(t *testing.T, name string, content []byte) {
 	must(t, os.WriteFile(name, content, 0o600))
 }
 
-// wide returns text in UTF-16 with the low byte first.
+// wide encodes text in UTF-16, low byte first.
 func wide(text string) []byte {
 	var b []byte
 	for _, u := range utf16.Encode([]rune(text)) {
@@ -37,7 +37,7 @@ func wide(text string) []byte {
 	return b
 }
 
-// compressed returns content, compressed by the writer that open returns.
+// compressed compresses content with the writer that open returns.
 func compressed[W io.WriteCloser](t *testing.T, open func(io.Writer) W, content []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -71,7 +71,7 @@ func parquets[T any](t *testing.T, rows ...T) []byte {
 	return b.Bytes()
 }
 
-// Rows of Parquet files. The column visits has numbers only in fitting.
+// These are rows of Parquet files. Only in fitting does the column visits have numbers.
 type (
 	fitting struct {
 		Age    float64 `parquet:"age"`
@@ -95,11 +95,11 @@ type (
 	}
 )
 
-// pipe makes a named pipe, and writes content to the first program that opens it.
+// pipe makes a named pipe. It writes content to the first program that opens the pipe.
 func pipe(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	must(t, syscall.Mkfifo(name, 0o600))
-	go func() { _ = os.WriteFile(name, content, 0o600) }() // the program may close the pipe early
+	go func() { _ = os.WriteFile(name, content, 0o600) }() // the program may stop reading early
 	return name
 }
 
@@ -158,10 +158,10 @@ func unreadable(t *testing.T) (all []mistake) {
 	return all
 }
 
-// A mistake is a fault, the name of a file with it, and a part of the expected message.
+// A mistake is a fault, the name of a file that has it, and text that the message must contain.
 type mistake struct{ what, file, has string }
 
-// misfit writes files with rows or values that do not fit the study.
+// misfit writes files whose rows or values do not fit the study.
 func misfit(t *testing.T) (all []mistake) {
 	add := func(name, what, has, row string) {
 		write(t, name, []byte(patients+row))

@@ -17,13 +17,13 @@ import (
 // nobody is the number of a user and of a group that own no files.
 const nobody = 65534
 
-// as returns a function that runs the client as the user nobody, from folder, which that user must
-// be able to enter.
+// as returns a function that runs the client in folder as the user nobody. The user must be able
+// to enter folder.
 func as(t *testing.T, folder string) func(args []string) int {
 	t.Helper()
 	own, err := os.Executable()
 	must(t, err)
-	program := filepath.Join(folder, "client") // TestMain runs the client under this name
+	program := filepath.Join(folder, "client") // under this name, TestMain runs the client
 	if os.Link(own, program) != nil {
 		b, err := os.ReadFile(own)
 		must(t, err)
@@ -54,7 +54,7 @@ func fill(t *testing.T, name string) {
 	}
 }
 
-// The ledgers on the full disk must not change. Once the disk has space, the same commands must
+// The ledgers on the full disk must not change. When there is space again, the same commands must
 // succeed.
 func TestMistakesOfMachines(t *testing.T) {
 	if os.Getuid() != 0 {

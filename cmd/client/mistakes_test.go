@@ -23,8 +23,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// visits is the study that the tests run. It states its noise, so the programs need not compute it
-// before a run.
+// visits is the study that the tests run. It gives the noise, so that the programs need not
+// calibrate it before a run.
 const visits = `study = { version = 2, name = "visits" }
 model = { family = "poisson", outcome = "visits", terms = ["age", "sex"] }
 privacy = { unit = "client", noise_multiplier = 4.0, delta = 1e-5 }
@@ -75,7 +75,7 @@ func startHub(t *testing.T, dir string) *hub {
 	return h
 }
 
-// invite adds the study, and writes an invitation for each client to a file.
+// invite adds the study and writes each client's invitation to a file.
 func (h *hub) invite(t *testing.T, names ...identity.Name) {
 	t.Helper()
 	founded, err := h.orders.Found(t.Context(), admin.Founding{
@@ -87,20 +87,20 @@ func (h *hub) invite(t *testing.T, names ...identity.Name) {
 	}
 }
 
-// command is the client program, whose messages are tested.
+// command is the client, the program whose messages are tested.
 var command = mistakes.Program{Name: "client", Run: run, Message: mistakes.Stderr("client")}
 
 // root is the path from the folder of this package to the root of the repository.
 var root = filepath.Join("..", "..")
 
-// A silence stands in for a coordinator. It accepts and counts connections, and closes them without
-// an answer.
+// A silence takes the place of a coordinator. It accepts connections, counts them, and closes them
+// without an answer.
 type silence struct {
 	net.Listener
 	connections atomic.Int32
 }
 
-// silent listens at the address of a hub that has stopped.
+// silent makes a silence listen at the address of a hub that has stopped.
 func silent(t *testing.T, address string) *silence {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -120,7 +120,7 @@ func silent(t *testing.T, address string) *silence {
 	return s
 }
 
-// content returns a hash of all files below a folder.
+// content returns a hash over all files in a folder and its subfolders.
 func content(t *testing.T, folder string) string {
 	t.Helper()
 	h := sha256.New()
@@ -135,8 +135,8 @@ func content(t *testing.T, folder string) string {
 	return string(h.Sum(nil))
 }
 
-// The state directory must stay the same, and the client must not connect. As a control, a run with
-// a readable file connects.
+// The state directory must not change, and the client must not connect. For comparison, a run with
+// a readable file must connect.
 func TestMistakesInFiles(t *testing.T) {
 	root, err := filepath.Abs(root)
 	must(t, err)
@@ -196,8 +196,9 @@ func digest(t *testing.T) string {
 	return st.Digest.String()
 }
 
-// findings extracts the description of the values that do not fit the study. It leaves out the
-// paragraph before it if that counts the records of a file with one mistake correctly.
+// findings extracts the description of the values that do not fit the study. If the paragraph
+// before it gives the right number of records for a file with one mistake, it leaves out that
+// paragraph.
 func findings(stdout, _ string) string {
 	_, text, _ := strings.Cut(stdout, "\n\n")
 	counts, rest, _ := strings.Cut(text, "\n\n")

@@ -22,18 +22,18 @@ func (c *commands) directory() (string, error) {
 		return filepath.Join(base, "fedpvi"), nil
 	}
 	if runtime.GOOS == "windows" {
-		local, err := os.UserCacheDir() // %LocalAppData%, which does not roam
+		local, err := os.UserCacheDir() // %LocalAppData%, which is not copied to other machines
 		return filepath.Join(local, "fedpvi"), err
 	}
 	home, err := os.UserHomeDir()
 	return filepath.Join(home, ".local", "state", "fedpvi"), err
 }
 
-// next returns the command line of a suggested next step, with the state directory if this command
-// line names it.
+// next returns a command line that a message can suggest as the next step. It has the state
+// directory if this command line has it.
 func (c *commands) next(command string) string { return c.program() + " " + command }
 
-// program returns the beginning of a command that uses the same state directory.
+// program returns the beginning of a command line that uses the same state directory.
 func (c *commands) program() string {
 	if c.State == "" || os.Getenv("FEDPVI_STATE") != "" {
 		return "client"
@@ -47,7 +47,7 @@ func (c *commands) unlock() keyfile.Unlock {
 	return keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}
 }
 
-// openWith opens the state directory, which it creates if create is true and it does not exist.
+// openWith opens the state directory. If create is true, it creates a missing one.
 func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client, error) {
 	dir, err := c.directory()
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 	return client.Open(client.Options{Dir: dir, Program: version(), Command: "client " + c.command, Log: c.logger(), Audit: c.audited, Create: create, Unlock: unlock})
 }
 
-// logger returns a logger for standard error. By default it writes warnings and errors as text on a
-// terminal, and all messages as JSON otherwise. With --quiet it writes only warnings and errors.
+// logger returns a logger for standard error. On a terminal it writes warnings and errors as text.
+// Elsewhere it writes all messages as JSON. With --quiet it writes only warnings and errors.
 func (c *commands) logger() *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
 	auto := c.Log == "auto" && cli.Terminal(os.Stderr)
@@ -70,7 +70,7 @@ func (c *commands) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(os.Stderr, o))
 }
 
-// with calls f with the open client and the selected study.
+// with opens the client, selects the study and calls f with both.
 func (c *commands) with(f func(k *client.Client, m *client.Member) error) error {
 	k, err := c.open()
 	if err != nil {

@@ -88,7 +88,8 @@ func (a *approveCommand) Run(_ context.Context, c *commands) error {
 	})
 }
 
-// ask shows a review on a terminal and asks for consent. It returns the digest of the study.
+// ask shows a review on the terminal and asks the data holder for consent. It returns the digest of
+// the study.
 func (c *commands) ask(k *client.Client, m *client.Member, policy *client.Policy, dataset string) (digest string, err error) {
 	if !cli.Terminal(os.Stdin) {
 		return "", &client.UsageError{Err: errors.New("standard input is not a terminal: run client approve --yes DIGEST, with the digest that client review prints")}

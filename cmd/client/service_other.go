@@ -2,5 +2,5 @@
 
 package main
 
-// platform contains the commands that exist only on this operating system. There are none.
+// platform has the commands that exist only on this operating system. There are none.
 type platform struct{}

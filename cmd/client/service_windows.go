@@ -14,7 +14,7 @@ import (
 	"fedpvi/client"
 )
 
-// platform contains the commands that exist only on this operating system.
+// platform has the commands that exist only on this operating system.
 type platform struct {
 	Service serviceCommands `cmd:"" help:"Install, remove or run a Windows service that runs client commands."`
 }
@@ -46,8 +46,8 @@ access to the state directory, the records and the log file. Windows restarts th
 crashes, but not if it ends with an exit code, because some exit codes need a person.`
 }
 
-// Run installs the service with absolute paths, because Windows starts it in another working
-// directory.
+// Run installs the service. It uses absolute paths, because Windows starts the service in another
+// working directory.
 func (s *serviceInstall) Run() error {
 	program, err := os.Executable()
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *serviceInstall) Run() error {
 
 type serviceRemove struct{ serviceName }
 
-// Run removes the service. Windows removes a running service only after it has stopped.
+// Run removes the service. If the service is running, Windows removes it after it has stopped.
 func (s *serviceRemove) Run() error {
 	m, err := mgr.Connect()
 	if err != nil {
@@ -119,11 +119,11 @@ func (s *serviceRun) Run() error {
 	return svc.Run(s.Name, handler(args))
 }
 
-// A handler is a command line that runs as a service.
+// A handler is a command line that Windows runs as a service.
 type handler []string
 
 // Execute runs the command line and returns its exit code. If Windows stops the service, the
-// command ends as it does after a signal, and Execute returns 0.
+// command ends in the same way as after a signal, and Execute returns 0.
 func (h handler) Execute(_ []string, orders <-chan svc.ChangeRequest, status chan<- svc.Status) (specific bool, code uint32) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

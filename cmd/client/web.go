@@ -57,7 +57,7 @@ func (w *webCommand) Run(ctx context.Context, c *commands) error {
 	return nil
 }
 
-// A desk contains the flags for the forms and the examinations on the pages.
+// A desk has the flags for the forms and the examinations on the pages.
 type desk struct {
 	connection
 	recordFlags
@@ -105,7 +105,7 @@ func (d *desk) serve(ctx context.Context, c *commands, k *client.Client, address
 	}, nil
 }
 
-// linger serves the pages of a study that is over until ctx is done.
+// linger goes on serving the pages of a finished study until ctx is done.
 func (c *commands) linger(ctx context.Context, show *pages.Pages) {
 	show.End()
 	const note = "the pages show the result until the command is interrupted"
@@ -117,8 +117,8 @@ func (c *commands) linger(ctx context.Context, show *pages.Pages) {
 	<-ctx.Done()
 }
 
-// announce prints the login link on a terminal. To a log, which can be sent to other machines, it
-// writes only the file with the link.
+// announce prints the login link if standard error is a terminal. A log can be sent to other
+// machines, so there it mentions only the file that has the link.
 func (c *commands) announce(link, file string) {
 	if c.chatty() {
 		fmt.Fprintf(os.Stderr, "Pages, with a login link that is valid once: %s\n", link)

@@ -14,8 +14,8 @@ import (
 	"fedpvi/internal/audit/collector"
 )
 
-// api connects to the coordinator that runs on the state directory, or opens the directory itself
-// if none does. The caller must call done.
+// api connects to the coordinator that runs on the state directory. If there is none, it opens the
+// directory itself. The caller must call done.
 func (e *environment) api() (api admin.API, done func() error, err error) {
 	remote, err := admin.Dial(e.ctx, e.state)
 	if err == nil {
@@ -44,7 +44,7 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	return admin.Local{Hub: hub, Log: log}, done, nil
 }
 
-// founded returns an error if the state directory contains no study or this user may not read it.
+// founded returns an error if the state directory has no study, or if this user may not read it.
 func (e *environment) founded() error {
 	_, err := os.Stat(store.Path(e.state))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,8 +56,8 @@ func (e *environment) founded() error {
 	return err
 }
 
-// next returns the command line of a suggested next step, with the state directory if this command
-// line names it.
+// next returns a command line that a message can suggest as the next step. It has the state
+// directory if this command line has it.
 func (e *environment) next(command string) string {
 	if e.chosen == "" {
 		return "coordinator " + command
@@ -65,8 +65,8 @@ func (e *environment) next(command string) string {
 	return "coordinator --state " + e.chosen + " " + command
 }
 
-// with opens the coordinator's API, calls f with it, and closes it. It returns an error if the
-// state directory does not exist.
+// with opens the coordinator's API, calls f with it, and closes it again. If there is no state
+// directory, it returns an error.
 func (e *environment) with(f func(admin.API) error) (err error) {
 	if err := e.founded(); err != nil {
 		return err
@@ -79,7 +79,8 @@ func (e *environment) with(f func(admin.API) error) (err error) {
 	return f(api)
 }
 
-// one returns the status of the study with the given name. An empty name selects the only study.
+// one returns the status of the study with the given name. If the name is empty, there must be only
+// one study.
 func (e *environment) one(api admin.API, study string) (coordinator.Status, error) {
 	all, err := api.Status(e.ctx, study)
 	if err != nil {

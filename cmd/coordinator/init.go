@@ -72,7 +72,8 @@ func (c *initCommand) Run(e *environment) (err error) {
 	if err != nil {
 		return err
 	}
-	// Check the document first, so that an invalid study leaves no state directory and no folder.
+	// Check the document first, so that an invalid study leaves neither a state directory nor a
+	// folder behind.
 	st, err := study.Parse(c.File, document)
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (c *initCommand) Run(e *environment) (err error) {
 	return nil
 }
 
-// readStudy reads a study document, and the file of its program if that is separate.
+// readStudy reads a study document, and the file with its program if there is one.
 func readStudy(file string) ([]byte, error) {
 	document, err := os.ReadFile(file)
 	if err != nil {
@@ -143,14 +144,14 @@ func (f invitationFlags) folder(e *environment, study string) string {
 	return filepath.Join(e.state, "invitations", study)
 }
 
-// A file describes an invitation file that writeInvitations wrote.
+// A file describes an invitation file written by writeInvitations.
 type file struct {
 	Client  identity.Name `json:"client"`
 	File    string        `json:"file"`
 	Expires time.Time     `json:"expires"`
 }
 
-// writable creates the folder for invitations, and checks that a file can be created there.
+// writable creates the folder for invitations. It checks that files can be created in it.
 func writable(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -162,8 +163,8 @@ func writable(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// writeInvitations writes each invitation to a file that only the owner can read. It replaces older
-// invitations of the same clients.
+// writeInvitations writes each invitation to a file that only its owner can read. Older invitations
+// of the same clients are replaced.
 func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error) {
 	if len(invited) == 0 {
 		return []file{}, nil
@@ -200,7 +201,7 @@ func printInvitations(w io.Writer, files []file) error {
 	return t.Flush()
 }
 
-// fromHere returns a path relative to the working directory if the file is inside it.
+// fromHere returns a path relative to the working directory if the file is in that directory.
 func fromHere(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

@@ -63,8 +63,8 @@ func (r *keysProtect) Run(e *environment) error {
 
 func (r keysUnprotect) Run(e *environment) error { return e.convert(r.JSON, keyfile.Unprotect) }
 
-// convert calls f with the locked state directory. The directory need not contain a study, so that
-// even the first keys can be protected.
+// convert locks the state directory and calls f. It does not require a study, so that even the
+// first keys can be protected.
 func (e *environment) convert(asJSON bool, f func(dir string, l *keyfile.Lock) error) (err error) {
 	if _, e2 := os.Lstat(store.Path(e.state)); !errors.Is(e2, os.ErrNotExist) {
 		held, err := store.Open(e.state, store.Options{})

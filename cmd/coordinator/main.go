@@ -98,18 +98,18 @@ func run(args []string) int {
 	})
 }
 
-// environment contains the context, the state directory and the common flags of a command.
+// environment has the context, the state directory and the common flags of a command.
 type environment struct {
 	ctx    context.Context
 	state  string
 	chosen string   // result of commands.chosen
 	audit  []string // destinations of the audit log
 	unlock keyfile.Unlock
-	quiet  bool // whether only results, warnings and errors are printed
+	quiet  bool // whether to print only results, warnings and errors
 }
 
-// chosen returns the state directory for the command lines that messages suggest, or "" if it is
-// the default or FEDPVI_COORDINATOR_STATE is set.
+// chosen returns the state directory for command lines that messages suggest. It returns "" if the
+// directory is the default, or if FEDPVI_COORDINATOR_STATE sets it.
 func (c *commands) chosen() string {
 	usual, err := filepath.Abs("fedpvi-coordinator")
 	if err == nil && c.State == usual || os.Getenv("FEDPVI_COORDINATOR_STATE") != "" {
@@ -120,7 +120,7 @@ func (c *commands) chosen() string {
 
 func report(err error, asJSON bool) int {
 	code := codeOf(err)
-	if asJSON && code != exitNotArrived { // with exitNotArrived, the JSON of the posterior has already been printed
+	if asJSON && code != exitNotArrived { // if the code is exitNotArrived, the JSON of the posterior has already been printed
 		if e := cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}); e != nil {
 			err = errors.Join(err, e)
 		}

@@ -48,7 +48,7 @@ func (f jsonFlag) give(e *environment, study string, order func(admin.API) error
 	})
 }
 
-// report prints the status of one study, or of all studies if study is empty.
+// report prints the status of one study. If study is empty, it prints the status of all studies.
 func (f jsonFlag) report(e *environment, api admin.API, study string) error {
 	all, err := api.Status(e.ctx, study)
 	if err != nil {
@@ -136,8 +136,8 @@ func (c *bundleCommand) Run(e *environment) error {
 	})
 }
 
-// writeNew creates a file and lets write fill it. It removes the file if write fails, and returns
-// an error if the file already exists.
+// writeNew creates a file, and calls write to fill it. If write fails, it removes the file. If the
+// file already exists, it returns an error.
 func writeNew(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s already exists: choose another file with --out", path)
@@ -209,7 +209,7 @@ func (c *verifyCommand) Run(*environment) error {
 	return nil
 }
 
-// compare compares the transcript in the bundle with the exports of clients, and the exports with
+// compare compares the transcript in the bundle with the clients' exports, and the exports with
 // each other.
 func (c *verifyCommand) compare() error {
 	if len(c.Exports) == 0 {
@@ -255,7 +255,7 @@ func (checkCommand) Help() string {
   coordinator check-config study.toml`
 }
 
-// Run checks a study file and the state directory without changing anything.
+// Run checks a study file and the state directory. It changes nothing.
 func (c *checkCommand) Run(e *environment) error {
 	report := map[string]string{}
 	if c.File != "" {

@@ -157,8 +157,8 @@ func estimatesCSV(w io.Writer, p *session.Posterior) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// drawsCSV writes independent draws of the parameters from the posterior, or from the noise-aware
-// posterior if there is one, one draw per row.
+// drawsCSV writes independent draws of the parameters, one per row. They are from the noise-aware
+// posterior if there is one, and otherwise from the posterior.
 func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 	mean, factor, err := factored(p)
 	if err != nil {
@@ -191,7 +191,7 @@ func drawsCSV(w io.Writer, p *session.Posterior, n int, natural bool) error {
 		quantities.Shared(generated, theta, k)
 		draw := theta
 		if natural {
-			draw = z // draw uses the memory of z, which is no longer needed
+			draw = z // draw can use the memory of z, which is not needed any more
 			p.Units.Map(draw, theta)
 		}
 		for i := range p.Marginals {
@@ -226,8 +226,8 @@ func factored(p *session.Posterior) ([]float64, mat.Matrix, error) {
 	return mean, &l, nil
 }
 
-// normal draws from the standard normal distribution by inverting its distribution function.
+// normal returns a standard normal draw. It inverts the distribution function.
 func normal(s *dpmech.Stream) float64 {
-	u := (float64(s.Uint64()>>11) + 0.5) / (1 << 53) // uniform between 0 and 1, both excluded
+	u := (float64(s.Uint64()>>11) + 0.5) / (1 << 53) // uniform between 0 and 1, exclusive
 	return math.Sqrt2 * math.Erfinv(2*u-1)
 }

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Draws from a narrow posterior must be close to its means, on both scales, and the CSV file must
-// contain the same numbers.
+// If the posterior is narrow, draws must be close to its means, on both scales. The CSV file must
+// have the same numbers.
 func TestDrawsAndCSV(t *testing.T) {
 	st, err := study.Parse("t.toml", []byte(`
 study = { version = 1, name = "s" }

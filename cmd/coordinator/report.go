@@ -80,8 +80,8 @@ func writePictures(folder string, r *page.Report) error {
 	return nil
 }
 
-// page verifies a bundle and returns the data of the report page. Without a bundle on the command
-// line it reports on the study in the state directory.
+// page verifies a bundle and returns the data for the report page. If the command line has no
+// bundle, the report is about the study in the state directory.
 func (c *reportCommand) page(e *environment) (r *page.Report, err error) {
 	if c.File == "" {
 		err = e.with(func(api admin.API) error {

@@ -93,7 +93,7 @@ func (c *serveCommand) Run(e *environment) error {
 		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(e.quiet), Web: c.Web, WebOrigin: c.WebOrigin,
 	}
 	if cli.Terminal(os.Stderr) && !e.quiet {
-		// only on a terminal, because a log can be sent to other machines
+		// only on a terminal, because logs can be sent to other machines
 		config.Announce = func(link string) { fmt.Fprintf(os.Stderr, "Pages, with a login link that is valid once: %s\n", link) }
 	}
 	if c.Traces != "" {

@@ -117,13 +117,13 @@ func (c *watchCommand) Validate() error {
 	return nil
 }
 
-// startingUp is the longest time from the start of a coordinator until it accepts orders.
-// Meanwhile, a command can neither open the state nor reach the coordinator.
+// startingUp is the longest time that a coordinator may take from its start until it accepts
+// orders. During this time, a command can neither open the state nor reach the coordinator.
 const startingUp = 10 * time.Second
 
-// Run prints a line whenever the status changes, which replaces the previous one on a terminal.
-// With --quiet it prints only the last status. Between two checks Run closes its connection and the
-// state directory, so that a coordinator can be restarted.
+// Run prints a line whenever the status changes. On a terminal, the line replaces the previous one.
+// With --quiet, Run prints only the last status. Between two checks it closes its connection and
+// the state directory, so that a coordinator can be restarted.
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
@@ -159,9 +159,9 @@ func (c *watchCommand) Run(e *environment) error {
 }
 
 type watcher struct {
-	line  *cli.Line // line of the terminal to redraw; nil to print each status on a new line
+	line  *cli.Line // the terminal line to redraw; nil if each status gets a new line
 	json  bool
-	quiet bool // whether only the last status is printed
+	quiet bool // whether to print only the last status
 	last  string
 }
 
@@ -177,7 +177,7 @@ func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	case w.line != nil:
 		w.line.Draw(line)
 	case steady != w.last && w.json:
-		// The JSON is on one line, for programs that read line by line.
+		// The JSON is on a single line, for programs that read line by line.
 		err = json.NewEncoder(os.Stdout).Encode(s)
 	case steady != w.last:
 		fmt.Println(line)

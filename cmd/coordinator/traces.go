@@ -16,7 +16,7 @@ import (
 const flush = 5 * time.Second
 
 // tracesTo returns a provider that sends traces to an OTLP collector over HTTP, and a function that
-// closes the provider. Package coordinator/daemon defines the content of the traces.
+// closes the provider. Package coordinator/daemon defines the traces.
 func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, func(), error) {
 	u, err := url.Parse(collector)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -36,7 +36,7 @@ func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, fun
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
-		// Ignore the error, because the program must not fail if the collector cannot be reached.
+		// Ignore the error: the program must not fail because the collector cannot be reached.
 		_ = provider.Shutdown(ctx)
 	}, nil
 }

@@ -29,7 +29,7 @@ better than others. Without --data, studies with [compare] are compared by the n
 of the records that their clients held out.`
 }
 
-// Validate returns an error for fewer than two folders.
+// Validate returns an error if there are fewer than two folders.
 func (c *compareCommand) Validate() error {
 	if len(c.Folders) < 2 {
 		return errors.New("a comparison needs the folders of two runs or more")

@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A program built with CUDA starts without a GPU driver, and uses a driver if one is installed. In
-// make test-cuda the driver is an emulator that runs the kernels on the CPU.
+// A program built with CUDA must start without a GPU driver, and must use a driver if one is
+// installed. In make test-cuda, the driver is an emulator that runs the kernels on the CPU.
 func TestCUDAScripts(t *testing.T) {
 	library := os.Getenv("FEDPVI_EMULATED")
 	if library == "" {
@@ -29,7 +29,7 @@ func TestCUDAScripts(t *testing.T) {
 	}})
 }
 
-// images returns an IDX file with n images of 6 by 5 pixels, each with a bar.
+// images returns an IDX file with n images of 6 by 5 pixels. Each image shows a bar.
 func images(n int) (file []byte) {
 	for _, x := range []int{0x803, n, 6, 5} {
 		file = binary.BigEndian.AppendUint32(file, uint32(x))

@@ -8,7 +8,7 @@ import (
 	"fedpvi/sim"
 )
 
-// deviceFlag selects the CPU or GPUs for the computation of private gradient steps.
+// deviceFlag selects the CPU or GPUs for private gradient steps.
 type deviceFlag struct {
 	Device device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, or else the processor), cpu, or cuda:N (only this GPU)." default:"auto" placeholder:"DEVICE"`
 }

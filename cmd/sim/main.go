@@ -1,5 +1,5 @@
-// Command sim plans and runs whole federations on one machine, and sweeps over grids of settings.
-// See sim --help.
+// Command sim plans and runs whole federations on one machine. It also runs a study over grids of
+// settings. See sim --help.
 package main
 
 import (

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true, Setup: func(e *testscript.Env) error {
-		e.Setenv("GOGC", os.Getenv("GOGC")) // testscript does not pass the variable on
+		e.Setenv("GOGC", os.Getenv("GOGC")) // testscript does not pass this variable on
 		return nil
 	}})
 }

@@ -51,7 +51,7 @@ rows a person has; the plan says how much noise the rows need.
 The command reads no records and spends nothing.`
 }
 
-// patience is the time after which progress is shown.
+// patience is how long a computation runs before its progress is shown.
 const patience = 2 * time.Second
 
 func (c *planCommand) Run(ctx context.Context, common *cli.Common) error {

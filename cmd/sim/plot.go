@@ -9,7 +9,8 @@ import (
 	"fedpvi/sim/report"
 )
 
-// checkPlot returns an error if the name in --plot has an unknown suffix. It may be empty.
+// checkPlot returns an error if the file name in --plot has an unknown suffix. The name may be
+// empty.
 func checkPlot(path string) error {
 	if f := plotFormat(path); path != "" && f != "svg" && f != "png" {
 		return fmt.Errorf("--plot %s: the name must end in .svg or .png", path)
@@ -19,7 +20,7 @@ func checkPlot(path string) error {
 
 func plotFormat(path string) string { return strings.TrimPrefix(filepath.Ext(path), ".") }
 
-// writePlot draws a figure and writes it to a file, unless the name of the file is empty.
+// writePlot draws a figure and writes it to a file. It does nothing if the file name is empty.
 func writePlot(path string, draw func() (report.Figure, error)) error {
 	if path == "" {
 		return nil

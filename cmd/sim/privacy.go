@@ -52,7 +52,7 @@ more.`
 }
 
 func (c *privacyCommand) Run() error {
-	// Make the garbage collector free the accountant's few large arrays early.
+	// This limit makes the garbage collector free the accountant's few large arrays early.
 	debug.SetMemoryLimit(160 << 20)
 	if err := checkPlot(c.Plot); err != nil {
 		return err

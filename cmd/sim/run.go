@@ -36,7 +36,7 @@ func (f studyFlags) load() (*study.Study, error) {
 	return sim.LoadStudy(f.Study, settings)
 }
 
-// given returns the value of a flag, or byDefault if the flag is absent.
+// given returns the value of a flag, or byDefault if the flag is missing.
 func given[T any](flag *T, byDefault T) T {
 	if flag == nil {
 		return byDefault
@@ -168,10 +168,10 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 
 const mostOfAnswer = 10 * time.Minute
 
-// After the time mostOfFit, the fit to the pooled records begins no further step.
+// When the fit to the pooled records has taken the time mostOfFit, it begins no further step.
 const mostOfFit = 2 * time.Minute
 
-// after returns a function that reports whether d has passed since.
+// after returns a function that reports whether the time d has passed since after was called.
 func after(d time.Duration) func() bool {
 	end := time.Now().Add(d)
 	return func() bool { return time.Now().After(end) }

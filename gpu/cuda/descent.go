@@ -13,34 +13,34 @@ import (
 )
 
 // A Visit is a sequence of private steps for one problem, such as the records of one client. Table
-// holds the records in a device's memory. Plan determines the clip, the batches and the noise.
+// has the records in a device's memory. Plan determines the clip, the batches and the noise.
 type Visit struct {
 	Table *Table
 	Plan  *dpmech.Plan
 
-	// Run is the state that the steps change, and Options are its options. [Descend] supports only
-	// some options: one draw of θ per step, aligned gradients that only the mechanism clips, and a
+	// Run is the state that the steps change, and Options has its options. [Descend] supports only
+	// some of them: one draw of θ per step, aligned gradients that only the mechanism clips, and a
 	// [gpu.Adam] as Optimiser (see [Supports]).
 	Run     *gpu.MeanField
 	Options gpu.MeanFieldOptions
 
-	// Releases, if not nil, receives the noisy sums of all steps, one after another, in units of
-	// the plan's lattice step.
+	// Releases, if not nil, gets the noisy sums of all steps, one after another, in lattice steps
+	// of the plan.
 	Releases []int64
 
-	// Taken reports whether the steps were computed. If Taken is true, the plan is wiped. If it is
-	// false after an error of [Descend], Run and Releases are unchanged and nothing was released.
+	// Taken reports whether the steps were computed. If so, the plan is wiped. If Taken is false
+	// after an error of [Descend], Run and Releases have not changed and nothing was released.
 	// Another device, or the CPU, may then compute the steps after [dpmech.Plan.Reclaim].
 	Taken bool
 }
 
 const (
-	// mostThreads is the largest number of threads of a block. A block of this size processes a
+	// mostThreads is the maximum number of threads in a block. With that many, a block processes a
 	// batch of a few hundred records at once. The kernels need a multiple of 32 threads.
 	mostThreads  = 256
 	leastThreads = 32
 
-	// mostShared is the number of 64-bit words of shared memory that a block can use on every
+	// mostShared is the number of 64-bit words of shared memory that a block may use on every
 	// supported GPU.
 	mostShared = 48 << 10 / 8
 )
@@ -49,8 +49,8 @@ const (
 // threads needs.
 func (t *Table) words(threads int) int { return batchWords + 1 + 3*t.dim + t.shared(threads) }
 
-// shape chooses the number of threads of a block, and returns it with the number of words of shared
-// memory that the block needs. The results of the steps do not depend on this choice.
+// shape chooses the number of threads in a block. It also returns the number of words of shared
+// memory that the block then needs. The choice does not affect the results.
 func (j *job) shape() (threads, words int) {
 	for _, v := range j.visits {
 		threads = max(threads, v.Table.dim, int(1.5*v.Plan.Mechanism().MeanBatch()))
@@ -68,8 +68,8 @@ func (j *job) shape() (threads, words int) {
 	}
 }
 
-// A problem is described to the device by a struct of 64-bit words. problemPlan and the following
-// constants are the indices of these words. They must match the order of the fields in the kernels.
+// A struct of 64-bit words describes a problem to the device. problemPlan and the constants after
+// it are the indices of these words. They must match the order of the fields in the kernels.
 const (
 	problemPlan = iota
 	problemRows
@@ -95,9 +95,9 @@ const (
 const batchWords = 58
 
 // Descend computes the steps of all visits. It makes one launch for each kind of model. The result
-// of a visit depends on that visit alone and is the same every time. The integers of a device are
-// too short for about one in 2^50 samples of the noise. [dpmech.Plan.Decide] computes such a sample
-// on the CPU, and then the device computes the visit again.
+// of a visit depends on that visit alone and is the same every time. For about one in 2^50 noise
+// samples, a device's integers are too short. [dpmech.Plan.Decide] then computes the sample on the
+// CPU, and the device computes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -126,8 +126,8 @@ func Descend(d Device, visits []*Visit) error {
 	return nil
 }
 
-// run computes the steps of all visits of a job. If the device could not compute a sample of the
-// noise for some visits, run returns a second job with these visits. Otherwise it returns nil.
+// run computes the steps of all visits in a job. If the device could not compute a noise sample for
+// some visits, run returns a second job with these visits. Otherwise it returns nil.
 func (j *job) run(d Device) (open *job, err error) {
 	defer func() {
 		for _, v := range j.visits {
@@ -176,7 +176,8 @@ func (v *Visit) check(d Device) error {
 	return Supports(o)
 }
 
-// Supports returns an error that names the first option that the kernels do not support, or nil.
+// Supports returns an error for the first option that the kernels do not support, or nil if they
+// support all.
 func Supports(o *gpu.MeanFieldOptions) error {
 	switch {
 	case o.Draws != 1:
@@ -192,18 +193,18 @@ func Supports(o *gpu.MeanFieldOptions) error {
 	return nil
 }
 
-// A job is the work of one launch, and the layout of its memory on the device. The parts that are
-// read back come first: problems, states and releases. The parts that the device only reads follow,
-// and the plans come last.
+// A job is the work of one launch, and how it is laid out in the device's memory. The parts that
+// are read back come first: problems, states and releases. The parts that the device only reads
+// follow, and the plans come last.
 type job struct {
 	kernel                 string
 	visits                 []*Visit
-	kept, inputs           int // number of words that are read back after the launch, and number of words before the plans
+	kept, inputs           int // number of words to read back after the launch, and number of words before the plans
 	states, releases, rest []int
 	state                  [][]float64
 	plans                  [][]uint64
-	planned                []int // number of words of the plans before each plan
-	total                  int   // number of words of all plans
+	planned                []int // number of words before each plan, from the first plan on
+	total                  int   // number of words in all plans together
 }
 
 // prepare makes the states and the plans of the visits, on all cores.
@@ -256,7 +257,7 @@ func (j *job) size() int {
 	return at + j.total
 }
 
-// words returns the content of a job's memory, which begins at the given address.
+// words returns the content of a job's memory. memory is the address at which it begins.
 func (j *job) words(memory uint64) []uint64 {
 	words := make([]uint64, j.inputs+j.total)
 	each(len(j.visits), func(i int) { j.put(i, words, memory) })
@@ -292,8 +293,8 @@ func (j *job) put(i int, words []uint64, memory uint64) {
 	}
 }
 
-// averageFrom returns the index of the first step of the plan whose result belongs to the average
-// that the run computes. If there is no such step, it returns the number of steps.
+// averageFrom returns the index of the plan's first step whose result is part of the run's average.
+// If there is none, it returns the number of steps.
 func (v *Visit) averageFrom() int {
 	for s := range v.Plan.Steps() {
 		if v.Options.Averages(v.Run.Step() + s) {
@@ -303,10 +304,10 @@ func (v *Visit) averageFrom() int {
 	return v.Plan.Steps()
 }
 
-// settle reads the results of a launch, which are in words. If the device computed all steps of a
-// visit, settle updates the visit's run. Otherwise it computes the sample of the noise that the
-// device could not compute, and adds the visit to left, a job for the next launch. left is nil if
-// all visits are finished.
+// settle reads the results of a launch from words. If the device has computed all steps of a visit,
+// settle updates the visit's run. Otherwise it computes the noise sample that was too difficult for
+// the device, and adds the visit to left, a job for the next launch. If all visits are finished,
+// left is nil.
 func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
 		if open := words[problemWords*i+problemOpen]; open != 0 {

@@ -15,7 +15,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A scene is a test problem that is solved both on a device and on the CPU.
+// A scene is a test problem that both a device and the CPU solve.
 type scene struct {
 	family       Family
 	records, dim int
@@ -131,7 +131,7 @@ func (s scene) mechanism(t testing.TB) *dpmech.SampledSum {
 // rowSink is a sink that adds contributions to the mechanism.
 type rowSink struct {
 	sum   *dpmech.Accumulator
-	dense []float64 // scratch vector, which is zero between records
+	dense []float64 // scratch vector; it is zero between records
 }
 
 func (s *rowSink) AddRecord(index []int32, value []float64) error {
@@ -150,13 +150,13 @@ func (s *rowSink) AddRows(slopes []float64, rows []int32, x []float64) error {
 	return s.sum.AddRows(slopes, rows, x)
 }
 
-// here computes the steps of a plan for the scene's model on the CPU, and returns the noisy sums of
+// here computes the steps of a plan for the scene's model on the CPU. It returns the noisy sums of
 // all steps.
 func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField) (releases []int64) {
 	return takeHere(t, p, e, run, func([]float64, []float64) {})
 }
 
-// takeHere computes the steps of a plan on the CPU, for any model, and returns the noisy sums. The
+// takeHere computes the steps of a plan for any model on the CPU. It returns the noisy sums. The
 // function prior must add the problem's share of the gradient of log(prior/base) at theta to total.
 func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField, prior func(total, theta []float64)) (releases []int64) {
 	t.Helper()
@@ -186,8 +186,8 @@ func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField,
 	return releases
 }
 
-// visit returns a Visit that computes the scene's steps on the records in table. Visits with the
-// same index have the same batches and noise.
+// visit returns a Visit with the scene's steps on the records in table. Visits with the same index
+// get the same batches and noise.
 func (s scene) visit(t testing.TB, d Device, table *Table, index uint64) *Visit {
 	o := s.options(t)
 	return &Visit{
@@ -217,7 +217,7 @@ var scenes = []scene{
 }
 
 // far returns the largest difference between corresponding elements of a and b, relative to 1 plus
-// the size of the element of a.
+// the absolute value of the element of a.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = math.Max(most, math.Abs(x-b[i])/(1+math.Abs(x)))
@@ -225,9 +225,9 @@ func far(a, b []float64) (most float64) {
 	return most
 }
 
-// The test compares a run on the device with the same steps on the CPU. The engine, the
-// optimiser and the mechanism of the CPU share no code with the kernels. q must agree to 1e-9.
-// Releases may differ by the number of lattice steps that corresponds to 1e-9 of a gradient.
+// The test compares a run on the device with the same steps on the CPU. The CPU's engine, optimiser
+// and mechanism share no code with the kernels. q must agree to 1e-9. Releases may differ by as
+// many lattice steps as 1e-9 of a gradient has.
 func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	for i, s := range scenes {
 		d := devices[i%len(devices)]
@@ -253,8 +253,8 @@ func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// The test checks that a problem has the same result alone and in a launch with other problems,
-// for any order of the threads.
+// A problem must have the same result alone and in a launch with other problems, whatever the order
+// of the threads.
 func TestProblemsAreIndependent(t *testing.T) {
 	s := scenes[2]
 	s.steps = 10
@@ -279,8 +279,8 @@ func TestProblemsAreIndependent(t *testing.T) {
 	}
 }
 
-// The test checks that problems with different numbers of coordinates can share one launch, and
-// that each block has enough memory.
+// Problems with different numbers of coordinates must be able to share a launch, and each block
+// must have enough memory.
 func TestProblemsOfSeveralSizes(t *testing.T) {
 	d := devices[0]
 	var visits []*Visit
@@ -293,7 +293,7 @@ func TestProblemsOfSeveralSizes(t *testing.T) {
 	}
 }
 
-// The test checks that a second visit continues the run of the first one.
+// A second visit must continue the run of the first.
 func TestSecondVisitContinues(t *testing.T) {
 	s := scenes[2]
 	d := devices[0]
@@ -324,8 +324,8 @@ func TestSecondVisitContinues(t *testing.T) {
 	}
 }
 
-// spy is a device for tests that can change the words that are written to it, fail at a launch, and
-// count how often memory is freed.
+// A spy is a device for tests. It can change the words written to it, fail at a launch, and count
+// how often memory is freed.
 type spy struct {
 	Device
 	fail   string
@@ -352,10 +352,10 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// The test widens the bounds of a density, so that the device cannot compute some samples of the
-// noise. dpmech must decide them, and the device must then compute the steps again. The results
-// must have the same bits as without undecided samples. If too many samples are undecided, Descend
-// must return an error and leave the run unchanged.
+// The test widens the bounds of a density, so that the device cannot decide some noise samples.
+// dpmech must decide them, and the device must then compute the steps again. The results must have
+// the same bits as if all samples had been decided. If too many samples are undecided, Descend must
+// return an error and leave the run unchanged.
 func TestUndecidedSamples(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 120
@@ -394,8 +394,7 @@ func TestUndecidedSamples(t *testing.T) {
 	}
 }
 
-// The test makes a device fail. The run must be unchanged, and the CPU must be able to compute
-// the same steps.
+// If a device fails, the run must not change, and the CPU must be able to compute the same steps.
 func TestFailingDevice(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 50

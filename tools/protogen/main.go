@@ -45,8 +45,8 @@ func generate(folder, name string) error {
 	return nil
 }
 
-// compile parses a file and everything it imports. It returns the request that protoc would send to
-// a plugin.
+// compile parses a file and its imports, and returns the request that protoc would send to a
+// plugin.
 func compile(folder, name string) ([]byte, error) {
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.CompositeResolver{
@@ -67,7 +67,7 @@ func compile(folder, name string) ([]byte, error) {
 	return proto.Marshal(request)
 }
 
-// goFeatures resolves the import of go_features.proto, which is not part of protocompile.
+// goFeatures resolves the import of go_features.proto, which protocompile does not contain.
 var goFeatures = protocompile.ResolverFunc(func(path string) (protocompile.SearchResult, error) {
 	if file := gofeaturespb.File_google_protobuf_go_features_proto; path == file.Path() {
 		return protocompile.SearchResult{Desc: file}, nil

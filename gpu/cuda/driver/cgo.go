@@ -19,8 +19,8 @@ import (
 	_ "fedpvi/gpu/cuda/driver/header"
 )
 
-// code is an error code of the driver, a CUresult. The driver returns the name and the description
-// of a code.
+// A code is an error code of the driver, a CUresult. The driver can give the name and the
+// description of each code.
 type code C.CUresult
 
 func (c code) Error() string {
@@ -76,8 +76,8 @@ func setShared(f cu.Function, size int) error {
 	return result(C.cuFuncSetAttribute(function(f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size)))
 }
 
-// maxShared returns the largest amount of dynamic shared memory, in bytes, that a block of threads
-// can use on the GPU.
+// maxShared returns the maximum amount of dynamic shared memory, in bytes, that a block can use on
+// the GPU.
 func maxShared(d cu.Device) (int, error) {
 	var size C.int
 	err := result(C.cuDeviceGetAttribute(&size, C.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, C.CUdevice(d)))
@@ -99,8 +99,8 @@ func beginCapture(s cu.Stream) error {
 	return result(C.cuStreamBeginCapture(stream(s), C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
 }
 
-// endCapture ends the recording of a stream. It returns the recorded launches as a graph that can
-// be launched.
+// endCapture ends the recording of a stream. It returns the recorded launches as an executable
+// graph.
 func endCapture(s cu.Stream) (graphExec, error) {
 	var graph C.CUgraph
 	if err := result(C.cuStreamEndCapture(stream(s), &graph)); err != nil {

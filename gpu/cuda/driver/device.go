@@ -19,8 +19,8 @@ type Device struct {
 	ctx cu.CUContext
 }
 
-// Open opens the GPU with the given ordinal by creating a context on it. The context takes several
-// hundred megabytes of the GPU's memory.
+// Open opens the GPU with the given ordinal. It creates a context, which takes several hundred
+// megabytes of the GPU's memory.
 func Open(ordinal int) (*Device, error) {
 	_, found, err := Find()
 	if err != nil {
@@ -47,15 +47,15 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// String returns the name of the device in this program, such as cuda:0.
+// String returns this program's name for the device, such as cuda:0.
 func (d *Device) String() string { return name(d.Ordinal) }
 
-// failed describes a failure on this device. It returns err together with the name of the device
-// and the operation that failed, doing.
+// failed describes a failure on this device. It adds the name of the device and the operation that
+// failed to err. doing is the operation.
 func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
 
-// do runs calls on a thread on which the device's context is current. doing names the operation for
-// errors.
+// do runs calls on a thread on which the device's context is current. If they fail, the error says
+// that doing failed.
 func (d *Device) do(doing string, calls func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -118,7 +118,7 @@ func (m *Memory) Zero() error {
 	return m.d.do("clear memory", func() error { return cu.MemsetD8(m.at, 0, m.size) })
 }
 
-// Numbers are the types of numbers that can be copied to and from the GPU.
+// Numbers are the number types that can be copied to and from the GPU.
 type Numbers interface {
 	~uint8 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
@@ -128,8 +128,8 @@ func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
 }
 
-// copies runs call, which copies size bytes to or from the memory. It returns an error if they do
-// not fit. doing names the operation for errors.
+// copies checks that size bytes fit into the memory, and then calls call, which copies them to or
+// from it. If they do not fit, it returns an error. doing describes the operation in errors.
 func (m *Memory) copies(doing string, size int64, call func() error) error {
 	if size > m.size {
 		return &Error{m.d.String(), doing, errors.New("the memory is too small"), ""}
@@ -152,8 +152,7 @@ func Get[T Numbers](dst []T, m *Memory) error {
 	return m.copies("copy from it", size, func() error { return cu.MemcpyDtoH(at, m.at, size) })
 }
 
-// Pinned is memory of the host that cannot be paged out, so that the GPU can copy directly to and
-// from it.
+// Pinned is host memory that cannot be paged out, so that the GPU can copy to and from it directly.
 type Pinned struct {
 	d    *Device
 	at   unsafe.Pointer

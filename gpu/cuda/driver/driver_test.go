@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the test program start itself as a new process with another CUDA library,
+// TestMain lets the test program start itself as a new process with a different CUDA library,
 // because a process opens the library only once.
 func TestMain(m *testing.M) {
 	switch os.Getenv("DRIVER_TEST") {
@@ -49,7 +49,7 @@ func fail(err error) {
 	os.Exit(3)
 }
 
-// work calls the functions of the package one after another, as a program does, and returns an
+// work calls the functions of the package one after another, as a program would. It returns an
 // error if a result is wrong.
 func work() (err error) {
 	d, err := Open(1)
@@ -167,8 +167,8 @@ func source(t *testing.T) string {
 	return string(text)
 }
 
-// play starts this test program again as a new process, which uses the CUDA library in dir and does
-// the work that the argument selects. It returns the process's output and exit status.
+// play starts this test program as a new process. The process uses the CUDA library in dir and does
+// the work that the argument selects. play returns its output and exit status.
 func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -180,8 +180,8 @@ func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	return strings.TrimSpace(string(out)), c.ProcessState.ExitCode()
 }
 
-// The test checks that the program starts if a part of CUDA is missing. The error of the program
-// must name the missing part, where it was expected, and the remedy.
+// If a part of CUDA is missing, the program must start. Its error must say which part is missing,
+// where it was expected, and how to get it.
 func TestMissingDriver(t *testing.T) {
 	good, empty := fake(t, source(t)), fake(t, "int nothing;")
 	for _, c := range []struct {
@@ -245,8 +245,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// The test makes each function of the fake library fail in turn. The package must use every
-// function and return an error. Functions that only describe errors are excluded.
+// The test makes each function of the fake library fail in turn. The package must call every
+// function and return the error. Functions that only describe errors do not count.
 func TestEveryCallIsChecked(t *testing.T) {
 	text := source(t)
 	dir := fake(t, text)

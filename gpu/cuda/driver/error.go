@@ -18,17 +18,17 @@ var (
 	ErrMemory   = errors.New("not enough memory on the GPU")
 )
 
-// An Error is the failure of an operation on a GPU. A client logs the error, so the error contains
-// no size of memory or of a copy: these sizes depend on the number of records and on the batches.
+// An Error is the failure of an operation on a GPU. A client logs it. So it contains no sizes of
+// memory or copies, because they depend on the number of records and on the batches.
 type Error struct {
-	// Device is cuda:N, or cuda if no device was chosen yet.
+	// Device is cuda:N, or cuda if no device had been chosen.
 	Device string
-	// Doing names the operation, as in "copy to it".
+	// Doing is the operation, as in "copy to it".
 	Doing string
 	// Cause is ErrNoDriver, ErrNoDevice, ErrOld or ErrMemory, an error code of the driver, or
 	// another error.
 	Cause error
-	// Advice is the remedy. It may be empty.
+	// Advice tells the user how to solve the problem. It may be empty.
 	Advice string
 }
 
@@ -42,9 +42,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// plain lets callers compare an error of package cu with the constants of that package. The error
-// has a type that package cu does not export. plain converts it to the type code, and returns other
-// errors unchanged.
+// plain makes an error of package cu comparable with the constants of that package. The error has a
+// type that package cu does not export. plain converts it to the type code. Other errors stay as
+// they are.
 func plain(err error) error {
 	if v := reflect.ValueOf(err); err != nil && v.Kind() == reflect.Int {
 		return code(v.Int())
@@ -52,7 +52,7 @@ func plain(err error) error {
 	return err
 }
 
-// advice returns the remedy for an error of the driver, or "" if none is known.
+// advice returns advice for an error of the driver, or "" if there is none.
 func advice(err error) string {
 	var c code
 	errors.As(plain(err), &c)
@@ -73,8 +73,8 @@ func advice(err error) string {
 	return ""
 }
 
-// failure returns an [Error] for an operation that failed on a device, with advice for the user.
-// doing names the operation.
+// failure returns an [Error], with advice for the user. doing is the operation that failed on the
+// device.
 func failure(device, doing string, err error) *Error {
 	err = plain(err)
 	if errors.Is(err, code(cu.OutOfMemory)) {

@@ -8,45 +8,45 @@ import (
 	"gorgonia.org/cu"
 )
 
-// minimalVersion is the oldest supported version of CUDA, 11.4 (driver 470). It is the first
-// version with the graph functions that this package uses. minimalMajor and minimalMinor are the
-// lowest supported compute capability, 7.5, for which the PTX is compiled.
+// minimalVersion is the oldest supported version of CUDA, 11.4 (driver 470), which is the first
+// with the graph functions that this package uses. minimalMajor and minimalMinor are the lowest
+// supported compute capability, 7.5, for which the PTX is compiled.
 const (
 	minimalVersion = 11040
 	minimalMajor   = 7
 	minimalMinor   = 5
 )
 
-// unsupportedPTX is the error CUDA_ERROR_UNSUPPORTED_PTX_VERSION, which has no name in cu.
+// unsupportedPTX is the error CUDA_ERROR_UNSUPPORTED_PTX_VERSION. Package cu has no name for it.
 const unsupportedPTX = code(222)
 
-// Version is the version of CUDA that a driver offers, as 1000·major + 10·minor.
+// Version is the CUDA version that a driver offers, as 1000·major + 10·minor.
 type Version int
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
 // Info describes a GPU.
 type Info struct {
-	// Name is the manufacturer's name of the GPU. Ordinal is the number N in cuda:N.
+	// Name is the manufacturer's name for the GPU. Ordinal is the number N in cuda:N.
 	Name    string
 	Ordinal int
 	// Major and Minor are the compute capability.
 	Major, Minor int
-	// Multiprocessors is the number of multiprocessors. Shared is the largest size in bytes of a
-	// block's dynamic shared memory. Memory is the size of the GPU's memory in bytes.
+	// Multiprocessors is the number of multiprocessors. Shared is the maximum size of a block's
+	// dynamic shared memory in bytes. Memory is the size of the GPU's memory in bytes.
 	Multiprocessors, Shared int
 	Memory                  int64
-	// MemoryClock (Hz) and BusWidth (bits) give an upper bound on the bandwidth of the memory.
-	// ClockRate (Hz) is the clock of the multiprocessors. A field is 0 if the driver does not
-	// report it.
+	// MemoryClock (Hz) and BusWidth (bits) limit the memory bandwidth. ClockRate (Hz) is the clock
+	// rate of the multiprocessors. A field is 0 if the driver does not report it.
 	MemoryClock, ClockRate float64
 	BusWidth               int
-	// Unfit is the reason why no kernel of this program runs on the GPU, or nil.
+	// Unfit is the reason why no kernel of this program can run on the GPU. It is nil if the
+	// kernels can run.
 	Unfit error
 }
 
 // Find opens the driver and returns its version and its GPUs. It returns an error if there is no
-// GPU or if the driver is too old. Find creates no context, so it takes no memory of a GPU.
+// GPU or the driver is too old. Find creates no context, so it needs no GPU memory.
 func Find() (Version, []Info, error) {
 	fail := func(doing string, cause error, advice string) (Version, []Info, error) {
 		return 0, nil, &Error{"cuda", doing, cause, advice}
@@ -55,7 +55,7 @@ func Find() (Version, []Info, error) {
 	switch {
 	case why != "" && c == code(cu.NoDevice):
 		return fail("look for GPUs", ErrNoDevice, "nvidia-smi lists the GPUs of the driver; CUDA_VISIBLE_DEVICES can hide some of them from programs")
-	case why != "" && c == code(cu.NotInitialized): // the library could not be opened, for the reason in why
+	case why != "" && c == code(cu.NotInitialized): // the library could not be opened; why is the reason
 		return fail("open libcuda.so.1", fmt.Errorf("%w: %s", ErrNoDriver, why), "install the driver of the GPU's manufacturer")
 	case why != "":
 		return fail("start the driver", fmt.Errorf("%w: %s", ErrNoDriver, why), advice(c))

@@ -14,11 +14,10 @@ type Graph struct {
 	g graphExec
 }
 
-// Capture calls work. It records the launches and copies that work adds to the stream instead of
-// running them. work must use no other stream, must not wait for copies, and must not allocate
-// memory.
+// Capture calls work and records the launches and copies that it adds to the stream. They do not
+// run. work must use no other stream, must not wait for copies, and must not allocate memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
-	runtime.LockOSThread() // a capture belongs to a thread, so the goroutine must not move to another thread
+	runtime.LockOSThread() // a capture belongs to a thread, so the goroutine must stay on its thread
 	defer runtime.UnlockOSThread()
 	if err := s.d.do("record a graph", func() error { return beginCapture(s.s) }); err != nil {
 		return nil, err
@@ -29,7 +28,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 		g.g, err = endCapture(s.s)
 		return err
 	})
-	if failed != nil { // the error of work has more information than the error of the capture
+	if failed != nil { // the error of work says more than the error of the capture
 		if err == nil {
 			err = g.Close()
 		}

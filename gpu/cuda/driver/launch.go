@@ -38,8 +38,8 @@ type Kernel struct {
 	f      cu.Function
 }
 
-// Kernel returns the kernel with the given name. shared is the largest size, in bytes, of the
-// dynamic shared memory of a block.
+// Kernel returns the kernel with the given name. shared is the maximum size of a block's dynamic
+// shared memory in bytes.
 func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	k := &Kernel{launch: "launch kernel " + name, shared: shared}
 	return k, m.d.do("look for kernel "+name, func() (err error) {
@@ -50,8 +50,8 @@ func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	})
 }
 
-// Stream is a queue of launches and copies on the GPU. Launches and copies run in the order in
-// which they were added.
+// Stream is a queue of launches and copies on the GPU. They run in the order in which they were
+// added.
 type Stream struct {
 	d *Device
 	s cu.Stream
@@ -80,9 +80,8 @@ type Shape struct {
 	Shared      uint32
 }
 
-// Launch adds a launch of a kernel to the stream, and returns before the kernel has run. Each
-// argument has eight bytes: the address of a memory from [Memory.Argument], or the bits of a
-// number.
+// Launch adds a kernel launch to the stream. It returns before the kernel has run. Each argument
+// has eight bytes: the address of a memory from [Memory.Argument], or the bits of a number.
 func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	for i := range 3 {
 		shape.Grid[i], shape.Block[i] = max(shape.Grid[i], 1), max(shape.Block[i], 1)
@@ -90,14 +89,14 @@ func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	return s.d.do(k.launch, func() error { return launch(k.f, shape.Grid, shape.Block, shape.Shared, s.s, arguments) })
 }
 
-// Copy adds an operation to the stream that copies all of src to the beginning of dst. dst must be
-// at least as large as src.
+// Copy adds a copy to the stream: all of src goes to the beginning of dst. dst must not be smaller
+// than src.
 func (s *Stream) Copy(dst, src *Memory) error {
 	return dst.copies("copy on it", src.size, func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
 }
 
-// Upload adds an operation to the stream that copies all of src to the beginning of dst. Download
-// adds an operation that copies the beginning of src to dst and fills dst.
+// Upload adds a copy to the stream: all of src goes to the beginning of dst. Download adds a copy
+// that fills dst with the beginning of src.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
 	return dst.copies("copy to it", int64(src.size), func() error { return cu.MemcpyHtoDAsync(dst.at, src.at, int64(src.size), s.s) })
 }
@@ -106,8 +105,8 @@ func (s *Stream) Download(dst *Pinned, src *Memory) error {
 	return src.copies("copy from it", int64(dst.size), func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
 }
 
-// Time measures how long the GPU takes for the launches and copies that work adds to the stream. It
-// returns the time in seconds.
+// Time measures how many seconds the GPU takes for the launches and copies that work adds to the
+// stream.
 func (s *Stream) Time(work func() error) (float64, error) {
 	var from, to cu.Event
 	err := s.d.do("take the time", func() (err error) {

@@ -8,9 +8,8 @@ import (
 	"sync"
 )
 
-// Machine is a GPU together with the compiled kernels of this program. It implements cuda.Device.
-// Its methods may be called from several goroutines at once. A mutex makes them run one after the
-// other.
+// Machine is a GPU together with this program's compiled kernels. It implements cuda.Device.
+// Several goroutines may call its methods. A mutex makes the calls run one after the other.
 type Machine struct {
 	d       *Device
 	module  *Module
@@ -44,7 +43,7 @@ func (m *Machine) Close() error {
 	return errors.Join(err, m.module.Unload(), m.d.Close())
 }
 
-// Name returns the ordinal and the model of the GPU, for reports.
+// Name returns the ordinal and the model of the GPU for reports.
 func (m *Machine) Name() string { return fmt.Sprintf("%v (%s)", m.d, m.d.Info.Name) }
 
 // Device returns the open GPU.
@@ -101,8 +100,8 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 
-// kernel returns the kernel with the given name. shared is the largest size, in bytes, of the
-// shared memory of a block.
+// kernel returns the kernel with the given name. shared is the maximum size of a block's shared
+// memory in bytes.
 func (m *Machine) kernel(name string, shared int) (*Kernel, error) {
 	k, ok := m.kernels[name]
 	if ok && shared <= k.shared {
@@ -120,9 +119,9 @@ func line(blocks, threads, shared int) Shape {
 	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
 }
 
-// Record implements cuda.Recorder by recording the launches in a graph. play launches the graph the
-// given number of times after all earlier launches, and returns when the last launch is finished.
-// forget frees the graph.
+// Record implements cuda.Recorder. It records the launches in a graph. play launches the graph the
+// given number of times after all earlier launches, and waits for the last one. forget frees the
+// graph.
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -161,7 +160,7 @@ func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, s
 }
 
 // play launches a graph the given number of times after all earlier launches, and waits until the
-// last launch is finished.
+// last launch has finished.
 func (s *Stream) play(g *Graph, times int) error {
 	if err := s.d.Synchronize(); err != nil {
 		return err

@@ -25,7 +25,7 @@ var (
 // parties and faults.
 const few = 24
 
-// A house prepares the studies of which worlds are copies, simulates the worlds, and counts their
+// A house prepares the studies that worlds copy, simulates the worlds, and counts their
 // events.
 type house struct {
 	t         *testing.T
