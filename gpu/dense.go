@@ -6,18 +6,17 @@ import (
 )
 
 // denseLanes holds the gradients of a block of records with respect to the coordinates of a dense
-// component (see [denseLayout]). There is a gradient for each record and each coordinate of the
-// component.
+// component (see [denseLayout]). It has one gradient for each record and coordinate.
 type denseLanes struct {
 	grad []float64 // gradients, with a row for each coordinate and a column for each record
-	// for each record, the adjoints of the elements of those tables that have a Jacobian
+	// for each record, the adjoints of the elements of the tables that have a Jacobian
 	tables []float64
 }
 
 // form computes the gradients of a component's records with respect to the component's coordinates.
-// If each element of a leaf's table depends on one coordinate alone, form multiplies the adjoints
-// by the elements' derivatives and adds them to the gradients directly. Otherwise it first adds up
-// the adjoints for each element of the table, and then multiplies them by the Jacobian.
+// If each element of a leaf's table depends on a single coordinate, form multiplies the adjoints by
+// the derivatives of the elements and adds them to the gradients. Otherwise it first adds up the
+// adjoints for each element of the table, and then multiplies the sums by the Jacobian.
 func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
 	clear(d.grad)
 	clear(d.tables)
@@ -43,9 +42,9 @@ func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *d
 	}
 }
 
-// spread adds to dst the gradients of the block's records at the leaf f. It multiplies the
-// gradients by the elements of slope, which has ∂element/∂coordinate for each element of the leaf's
-// table. If slope is nil, all of these derivatives are 1.
+// spread adds the gradients of the block's records at the leaf f to dst. It multiplies them by
+// slope, which has ∂element/∂coordinate for each element of the leaf's table. If slope is nil, all
+// these derivatives are 1.
 func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	k := len(n.rows)
 	adj := ld.records.Adjoint[f.node]
@@ -81,9 +80,9 @@ func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	}
 }
 
-// factorOf returns the number by which a record multiplies the table at the leaf f: element j of
-// the vector that this record has there. row is the record's row in the table of records, and l is
-// the record's position in the block.
+// factorOf returns the factor with which a record multiplies the table at the leaf f: element j of
+// the record's vector there. row is the record's row in the table of records, and l is its position
+// in the block.
 func (n *lanes) factorOf(ld *laneDraw, f *leaf, row int32, j, l int) float64 {
 	if f.onTable {
 		return n.table.Nodes[f.other][int(row)*f.cols+j]

@@ -6,9 +6,9 @@ import (
 )
 
 // A Gathering collects visits from several goroutines, its members, and computes them together,
-// with one launch for each device and kind of model. The launch happens as soon as all members that
-// have not left wait in Descend. A member may leave without a visit, and may bring several visits
-// one after the other.
+// with one launch for each device and kind of model. It launches them as soon as every member waits
+// in Descend or has left. A member may leave without a visit, and may bring several visits one
+// after the other.
 //
 // The result of a visit does not depend on other visits in the launch. A nil Gathering, and a
 // Gathering without members such as the zero value, computes each visit at once.
@@ -33,7 +33,7 @@ func (g *Gathering) Join(n int) {
 	g.members += n
 }
 
-// Leave removes one member. If all remaining members now wait in Descend, Leave launches their
+// Leave removes one member. If all remaining members are waiting in Descend, it launches their
 // visits.
 func (g *Gathering) Leave() {
 	g.mutex.Lock()
@@ -45,11 +45,11 @@ func (g *Gathering) Leave() {
 	}
 }
 
-// Descend computes one visit, together with the visits of the other members, and returns the error
-// of this visit. The records stay on the device only during the visit, unless they come from
-// [Tables.Keep]. If a launch fails, Descend splits its visits into halves and tries each half
-// again, until a launch has a single visit. A faulty visit, or too little memory on the device,
-// therefore does not make other visits fail.
+// Descend computes a visit together with the visits of the other members, and returns the error of
+// this visit. The records stay on the device only during the visit, unless they come from
+// [Tables.Keep]. If a launch fails, Descend tries each half of its visits separately, and so on,
+// down to single visits. So one faulty visit does not make others fail, and neither does too little
+// memory on the device.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)
 	ready := []gathered{{device: d, records: records, visit: v, done: done}}
@@ -63,8 +63,8 @@ func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	return <-done
 }
 
-// ready returns the visits to be launched: all waiting visits if every member waits in Descend, and
-// nil otherwise.
+// ready returns the visits to launch. These are all waiting visits if every member waits in
+// Descend, and none otherwise.
 func (g *Gathering) ready() []gathered {
 	if len(g.waiting) < g.members {
 		return nil
@@ -94,11 +94,12 @@ func launch(ready []gathered) {
 }
 
 // takeOrHalve computes visits on one device, and sends each member that waits for a visit its
-// error. If the launch fails, takeOrHalve tries each half of the visits again. It tries a single
-// visit once more if it can free tables that earlier visits have left on the device.
+// error. If the launch fails, takeOrHalve tries each half of the visits separately. It tries a
+// single visit once more if it can free tables that earlier visits have left on the device.
 func takeOrHalve(d Device, group []gathered) {
 	err := take(d, group)
-	// A visit that was not computed is unchanged and released nothing, so it can be computed again.
+	// A visit that was not computed has not changed and has released nothing, so it can be computed
+	// again.
 	var left []gathered
 	for _, r := range group {
 		alone := len(group) == 1
@@ -117,8 +118,8 @@ func takeOrHalve(d Device, group []gathered) {
 	}
 }
 
-// take copies the records of the visits to the device, computes the visits, and frees the device's
-// memory again. Records that a [Tables] keeps stay on the device.
+// take copies the visits' records to the device, computes the visits, and frees the device's memory
+// again. Records kept by a [Tables] stay on the device.
 func take(d Device, group []gathered) (err error) {
 	visits := make([]*Visit, len(group))
 	for i, r := range group {

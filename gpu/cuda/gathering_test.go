@@ -11,16 +11,16 @@ import (
 	"fedpvi/dpmech"
 )
 
-// crowded is a device of limited size for tests. Its operations fail if a launch has too many
-// problems, or if too much memory is allocated at a time. It counts launches and allocations.
+// A crowded is a device of limited size for tests. It fails if a launch has too many problems, or
+// if too much memory is allocated at the same time. It counts launches and allocations.
 type crowded struct {
 	Device
 	most int
-	room int // maximum number of allocations at a time; 0 means no maximum
+	room int // maximum number of allocations at the same time; 0 means no limit
 
 	mutex    sync.Mutex
 	launches []int // number of problems in each launch
-	held     int   // number of allocations that were not freed
+	held     int   // number of allocations that have not been freed
 }
 
 var errCrowded = errors.New("too many")
@@ -55,9 +55,9 @@ func (c *crowded) Launch(kernel string, blocks, threads, shared int, arguments .
 // gatheringScene is a small test problem.
 var gatheringScene = scene{Logistic, 200, 3, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}, 8, 1, 1.5}
 
-// gather makes n members compute one visit each, and makes further members (idle) leave without a
-// visit. The visits are distributed over the devices in turn. Visit i, counted from 0, has the plan
-// with index i + 1. It is invalid if bad contains i.
+// gather makes n members compute one visit each, and idle more members leave without a visit. The
+// visits go to the devices in turn. Visit i, counted from 0, has the plan with index i + 1. It is
+// invalid if bad contains i.
 func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit, errs []error) {
 	t.Helper()
 	s := gatheringScene
@@ -84,8 +84,8 @@ func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit
 	return visits, errs
 }
 
-// checkGathered checks the results of gather. A visit whose number is in bad must have failed. Any
-// other visit must have the same result as when it is computed alone.
+// checkGathered checks the results of gather. The visits in bad must have failed. Any other visit
+// must have the same result as if it were computed alone.
 func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	t.Helper()
 	for i, v := range visits {
@@ -105,8 +105,8 @@ func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	}
 }
 
-// The test checks that each device gets one launch with the visits of all its members, and that
-// each visit has the same result as when it is computed alone. Some members leave without a visit.
+// Each device must get one launch with the visits of all its members, and each visit must have the
+// same result as if it were computed alone. Some members leave without a visit.
 func TestGatheredVisits(t *testing.T) {
 	for _, idle := range []int{0, 3} {
 		a, b := &crowded{Device: devices[0], most: 100}, &crowded{Device: devices[1], most: 100}
@@ -118,8 +118,7 @@ func TestGatheredVisits(t *testing.T) {
 	}
 }
 
-// The test checks that a launch that is too large is split, and that an invalid visit does not
-// make other visits fail.
+// A launch that is too large must be split, and an invalid visit must not make other visits fail.
 func TestGatheredVisitsThatFail(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 2}
 	visits, errs := gather(t, 7, 0, nil, d)
@@ -145,8 +144,8 @@ func TestGatheredVisitsThatFail(t *testing.T) {
 	}
 }
 
-// The test checks that a member may bring several visits, and that a Gathering without members
-// computes a visit at once.
+// A member must be able to bring several visits. A Gathering without members must compute a visit
+// at once.
 func TestMembersBringSeveralVisits(t *testing.T) {
 	s := gatheringScene
 	d := &crowded{Device: devices[0], most: 100}
@@ -178,9 +177,9 @@ func TestMembersBringSeveralVisits(t *testing.T) {
 	}
 }
 
-// The test checks that Tables keeps records on the device between visits until Free is called, and
-// that it makes room if the device has no memory left. The visits must have the same results as
-// when they are computed alone.
+// Between visits, Tables must keep records on the device until Free is called. If the device has no
+// memory left, it must make room. The visits must have the same results as if they were computed
+// alone.
 func TestTablesAreKept(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 100, room: 3}
 	var tables Tables
@@ -203,8 +202,8 @@ func TestTablesAreKept(t *testing.T) {
 	}
 }
 
-// The test checks that a visit fails if the device has memory for the records alone, but not for
-// the records and the visit together. It must fail even if other records have made room.
+// The device has memory for the records alone, but not for the records and the visit together. The
+// visit must fail, even if other records have made room for it.
 func TestTablesWithoutRoomForAVisit(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 100, room: 2}
 	var tables Tables
@@ -222,9 +221,9 @@ func TestTablesWithoutRoomForAVisit(t *testing.T) {
 	}
 }
 
-// Two Tables share a room on a device that has memory for only one table and one visit. The test
-// checks that keeping records in the second Tables frees the table of the first, and that the
-// method Free removes a Tables from the room.
+// The test uses two Tables in one room, on a device that has memory for only one table and one
+// visit. If the second Tables keeps records, the table of the first must be freed. The method Free
+// must remove a Tables from the room.
 func TestTablesShareARoom(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 100, room: 2}
 	var room Room
@@ -236,7 +235,7 @@ func TestTablesShareARoom(t *testing.T) {
 			t.Fatalf("visit %d: %v", i, err)
 		}
 		visits = append(visits, v)
-		if d.held != 1 { // two tables would leave no memory for a visit
+		if d.held != 1 { // with two tables, no memory would be left for a visit
 			t.Errorf("after visit %d the device has %d tables", i, d.held)
 		}
 	}

@@ -9,13 +9,13 @@ import (
 // A PriorKind is the kind of a coordinate's prior.
 type PriorKind uint64
 
-// These are the kinds of priors, numbered as in the kernels. Each comment describes the fields
-// First and Second of a [Prior].
+// These are the kinds of priors, numbered as in the kernels. The comments tell how the fields First
+// and Second of a [Prior] are used.
 const (
 	NormalPrior PriorKind = iota // normal distribution of the [Base]; First and Second are not used
-	// StickPrior is the prior of a coordinate of stick breaking if the weights have a symmetric
-	// Dirichlet distribution. First is the concentration of this distribution, and Second the
-	// number of components after the coordinate's component.
+	// StickPrior is the prior of a stick-breaking coordinate when the weights have a symmetric
+	// Dirichlet distribution. First is the distribution's concentration, and Second is the number
+	// of components after that of the coordinate.
 	StickPrior
 	LogInverseGamma // logarithm of an inverse-gamma variable; First is the shape and Second the scale
 	LogHalfNormal   // logarithm of a half-normal variable; First is the variance of the normal variable
@@ -28,9 +28,9 @@ type Prior struct {
 	First, Second float64
 }
 
-// A Base describes q before the first round of a study: the coordinates of θ are then independent
-// and normal, with the elements of Mean and SD. If the prior differs from this distribution, the
-// objective includes Share·log(prior/base), which is this problem's share of the prior.
+// A Base describes q before the first round of a study: θ has independent normal coordinates, whose
+// means and sds are in Mean and SD. If the prior is a different distribution, the objective also
+// has the term Share·log(prior/base), this problem's share of the prior.
 type Base struct {
 	Mean, SD []float64
 	Share    float64
@@ -55,8 +55,8 @@ func (b *Base) words() (words []uint64) {
 	return words
 }
 
-// places checks that the spans do not overlap and lie within the coordinates 0 to d−1. The two
-// elements of a span are its first coordinate and its number of coordinates.
+// places checks that the spans lie within the coordinates 0 to d−1 and do not overlap. A span has
+// its first coordinate and its number of coordinates.
 func places(d int, spans ...[2]int) error {
 	taken := make([]bool, d)
 	for _, s := range spans {
@@ -70,25 +70,24 @@ func places(d int, spans ...[2]int) error {
 	return nil
 }
 
-// formed returns a function that computes how much shared memory a block needs, in words, from its
-// number of threads. dim is the number of coordinates, and dense is the number of coordinates on
-// which every record depends. kept is the number of words for each thread, and shared is the number
-// of words for all threads together.
+// formed returns a function from a block's number of threads to the number of words of shared
+// memory that the block needs. dim is the number of coordinates, and dense is how many of them
+// every record depends on. kept is the number of words per thread, and shared is the number of
+// words for all threads together.
 func formed(dim, dense, kept, shared int) func(threads int) int {
 	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
 }
 
-// A Mixture contains the records of a problem, and the layout of θ, for a mixture of Gaussians with
+// A Mixture has the records of a problem, and the layout of θ, for a mixture of Gaussians with
 // independent variables. If Weights is true, the first Components−1 coordinates determine the
 // weights by stick breaking (see ir.Simplex of package pvi/model/ir). Otherwise all weights are
 // equal.
 type Mixture struct {
 	Dim, Components, Variables int
 	Weights                    bool
-	// Means and Spreads have one element for each variable: the index of the first of Components
-	// consecutive coordinates. The coordinates of Means are means. The coordinates of Spreads are
-	// log(variance)/Growth, so Growth is 2 for log sds. If Spreads is nil, all variances are
-	// 1/Precision.
+	// Means and Spreads have one element per variable. It is the index of the first of Components
+	// consecutive coordinates, which are means for Means, and log(variance)/Growth for Spreads. So
+	// Growth is 2 for log sds. If Spreads is nil, all variances are 1/Precision.
 	Means, Spreads    []int
 	Growth, Precision float64
 	Rows              []float64 // values of the variables, record after record
@@ -140,25 +139,25 @@ func count(yes bool) int {
 	return 0
 }
 
-// An Effect is a coefficient of a regression that varies between groups. It adds τ·z·c to the
-// linear predictor η of a record, where τ is the standard deviation of the coefficient, z is the
-// value of the record's group, and c is the record's element of Carrier.
+// An Effect is a regression coefficient that varies between groups. It adds τ·z·c to a record's
+// linear predictor η. Here τ is the standard deviation of the coefficient, z is the value of the
+// record's group, and c is the record's element of Carrier.
 type Effect struct {
 	Spread  int       // index in θ of log τ, where τ is the sd of the effect
 	First   int       // index in θ of the value z of the first group; the other groups follow
 	Groups  int       // number of groups
 	Group   []int     // group of each record, counted from 0
-	Carrier []float64 // value c of each record, by which the effect is multiplied; nil means 1, as for an intercept
+	Carrier []float64 // the value c of each record, which multiplies the effect; nil means 1, as for an intercept
 }
 
-// A Multilevel contains the records of a problem, and the layout of θ, for a regression with or
-// without effects that vary between groups. The first coordinates are the coefficients of the
-// features. The spread of the outcomes may be a coordinate too.
+// A Multilevel has the records of a problem, and the layout of θ, for a regression whose
+// coefficients may vary between groups. The first coordinates are the coefficients of the features.
+// The spread of the outcomes may be a coordinate too.
 type Multilevel struct {
 	Family        Family
 	Dim, Features int
 	Effects       []Effect
-	// index of the coordinate that is the log sd ([Linear]), the log scale ([Robust]) or log φ
+	// index of the coordinate with the log sd ([Linear]), the log scale ([Robust]) or log φ
 	// ([NegativeBinomial]); negative if there is none
 	Scale     int
 	Precision float64   // precision of Linear outcomes whose sd is known

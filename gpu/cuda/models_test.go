@@ -14,8 +14,7 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A play is a test case: a model and records, in the form that the CPU needs and in the form that a
-// device needs.
+// A play is a test case: a model and records, both in the CPU's form and in a device's form.
 type play struct {
 	name     string
 	model    *model.Model
@@ -29,9 +28,8 @@ type play struct {
 }
 
 // normalBase sets the normal distributions in p.base, and the share of the prior. The function
-// prior returns the mean and the sd for a coordinate's name. If the coordinate has a normal prior,
-// these must be the mean and the sd of the prior. Otherwise they should describe a wide
-// distribution.
+// prior maps the name of a coordinate to a mean and an sd. If the coordinate has a normal prior,
+// these must be the prior's. Otherwise they should describe a wide distribution.
 func (p *play) normalBase(share float64, prior func(name string) (mean, sd float64)) {
 	p.share = share
 	for _, name := range p.model.Names() {
@@ -172,8 +170,8 @@ func groups(t testing.TB, family Family, groups, records int, slopes []int, inte
 	return p
 }
 
-// prior returns a function that adds this problem's share of the gradient of log(prior/base),
-// multiplied by rate, to total. It computes the gradient with package model, independently of the
+// prior returns a function that adds rate times this problem's share of the gradient of
+// log(prior/base) to total. It computes the gradient with package model, independently of the
 // kernels.
 func (p *play) prior(rate float64) func(total, theta []float64) {
 	shared := p.model.Shared()
@@ -213,8 +211,8 @@ func (p *play) start(t testing.TB, o gpu.MeanFieldOptions) *gpu.MeanField {
 	return run
 }
 
-// The test runs the steps of mixtures and of multilevel regressions on a device and on the CPU, and
-// compares the results. Some priors are not normal.
+// The test runs the steps of mixtures and of multilevel regressions both on a device and on the
+// CPU, and compares the results. Some priors are not normal.
 func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	poisson := func(rate float64) dpmech.Sampling { return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel} }
 	for i, p := range []*play{
@@ -262,8 +260,8 @@ func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	}
 }
 
-// The test checks that the norm of a record's contribution is at most the clip. A record whose
-// gradient is not finite must contribute zero.
+// The norm of a record's contribution must not exceed the clip. If the gradient of a record is not
+// finite, the record must contribute zero.
 func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
 	const clip = 0.7
 	base := func(d int) Base {
@@ -374,8 +372,8 @@ func TestModelsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// checkFits checks whether a device accepts the records r. It must accept them if name is "as it
-// is", and refuse them otherwise.
+// checkFits checks that a device accepts the records r if name is "as it is", and refuses them
+// otherwise.
 func checkFits(t *testing.T, d Device, name string, r Records) {
 	t.Helper()
 	table, err := r.Put(d)

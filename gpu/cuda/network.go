@@ -11,11 +11,11 @@ import (
 // A NetworkConfig describes the variational autoencoder that a device trains (see package gpu/vae).
 type NetworkConfig struct {
 	Pixels, Hidden, Latent int
-	Batch                  int // largest number of records in a batch
+	Batch                  int // maximum number of records in a batch
 	Private                bool
 
-	// Beta1 and Beta2 are the decay rates of Adam, and Epsilon is its ε. Gradients are multiplied
-	// by Scale before Adam uses them.
+	// Beta1 and Beta2 are Adam's decay rates, and Epsilon is its ε. Adam gets gradients that are
+	// multiplied by Scale.
 	Beta1, Beta2, Epsilon, Scale float64
 }
 
@@ -27,7 +27,7 @@ const (
 
 const networkLayers = 4
 
-// layers returns the sizes of the layers, in the order of gpu/vae.
+// layers returns the sizes of the layers in the order of gpu/vae.
 func (c *NetworkConfig) layers() [networkLayers]dpmech.ProductLayer {
 	return [...]dpmech.ProductLayer{
 		{Inputs: c.Pixels + 1, Outputs: c.Hidden},
@@ -37,9 +37,9 @@ func (c *NetworkConfig) layers() [networkLayers]dpmech.ProductLayer {
 	}
 }
 
-// Places returns the number of elements in the array of weights, with padding. The array holds one
+// Places returns the number of elements in the weight array, including padding. The array has one
 // layer after another, row by row. Each row is padded to a multiple of eight elements. A plan
-// numbers its samples of the noise in the same order.
+// numbers its noise samples in the same order.
 func (c *NetworkConfig) Places() (n int) {
 	for _, l := range c.layers() {
 		n += l.Inputs * l.PlanStride()
@@ -59,8 +59,8 @@ func (c *NetworkConfig) check() error {
 	return nil
 }
 
-// A network is described to the device by a struct of 64-bit words. networkPlan and the following
-// constants are the indices of these words. They must match the order of the fields in the kernels.
+// A struct of 64-bit words describes a network to the device. networkPlan and the constants after
+// it are the indices of these words. They must match the order of the fields in the kernels.
 const (
 	networkPlan = iota
 	networkImages
@@ -99,24 +99,24 @@ type Network struct {
 	cfg     NetworkConfig
 	records int
 	memory  uint64
-	head    []uint64 // content of the kernel's struct, to be copied to the device's memory
+	head    []uint64 // content of the kernel's struct, as it is copied to the device's memory
 	state   uint64   // address of the weights and of Adam's moments
 
 	step   func(times int) error // runs the launches of a step the given number of times
 	forget func() error
 
-	// current holds the weights and the moments of Adam as they are after the last plan that
-	// succeeded, in 64-bit words. The results of the next plan are read into next. If the plan
-	// succeeds, current and next are exchanged.
+	// current has the weights and Adam's moments after the last plan that succeeded, as 64-bit
+	// words. The results of the next plan are read into next. If the plan succeeds, current and
+	// next are swapped.
 	current, next []uint64
-	moved         bool // whether the device's copy may differ from current, for example because a plan failed
+	moved         bool // whether the device's copy may differ from current, for example because a plan has failed
 }
 
-// words returns the number of 64-bit words that hold n numbers of 32 bits.
+// words returns the number of 64-bit words that n 32-bit numbers fill.
 func words(n int) int { return (n + 1) / 2 }
 
 // NewNetwork copies images to a device, allocates the device's memory for a network, and sets the
-// weights to zero. An image has one byte for each pixel.
+// weights to zero. An image has one byte per pixel.
 func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -151,8 +151,8 @@ func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) 
 }
 
 // place lays out the device's memory. It gives each array an offset in 64-bit words, and returns
-// the total number of words. stride is the number of words of an image, and pixels is the number of
-// words of all images.
+// the total number of words. stride is the number of words per image, and pixels is that for all
+// images.
 func (n *Network) place(stride, pixels int) (total int) {
 	c, h := &n.cfg, n.head
 	at := uint64(networkWords)
@@ -180,7 +180,7 @@ func (n *Network) place(stride, pixels int) (total int) {
 	return int(at)
 }
 
-// address replaces the offsets of the arrays with their addresses.
+// address replaces the offsets of the arrays by addresses.
 func (n *Network) address() {
 	fields := []int{networkImages, networkWeights, networkFirst, networkSecond, networkSlope, networkSlope + 1, networkDeviates}
 	for l := range networkLayers {
@@ -199,15 +199,15 @@ func (n *Network) Close() error { return errors.Join(n.forget(), n.device.Free(n
 func (n *Network) Places() int { return n.cfg.Places() }
 
 // State returns the weights and Adam's moments after the last plan that succeeded, in the order
-// of [NetworkConfig.Places].
+// that [NetworkConfig.Places] describes.
 func (n *Network) State() (weights, first, second []float32) {
 	size, at := n.cfg.Places(), len(n.current)/3
 	part := func(i int) []float32 { return unpack(make([]float32, size), n.current[i*at:]) }
 	return part(0), part(1), part(2)
 }
 
-// SetState replaces the weights and Adam's moments, in n and on the device. The arguments have the
-// order of [NetworkConfig.Places].
+// SetState replaces the weights and Adam's moments in n and on the device. The arguments are in the
+// order that [NetworkConfig.Places] describes.
 func (n *Network) SetState(weights, first, second []float32) error {
 	size, at := n.cfg.Places(), len(n.current)/3
 	for i, v := range [][]float32{weights, first, second} {
@@ -228,8 +228,8 @@ func (n *Network) upload() error {
 	return err
 }
 
-// pack writes the numbers v to dst, two in each word. The first of the two numbers is in the lower
-// half of the word.
+// pack writes the numbers v to dst, two per word. The first of the two is in the lower half of the
+// word.
 func pack(dst []uint64, v []float32) []uint64 {
 	clear(dst[:words(len(v))])
 	for i, x := range v {

@@ -1,6 +1,6 @@
 package cuda
 
-// A matrix product is computed in tiles of tileRows rows and tileColumns columns. tileBytes is the
+// Matrix products are computed in tiles of tileRows rows and tileColumns columns. tileBytes is the
 // size of the shared memory that a block needs for a tile. The values must equal those in
 // product.h.
 const (
@@ -8,7 +8,7 @@ const (
 	tileColumns = 32
 	tileThreads = 256
 	tileBytes   = 4 * 128 * (tileRows + 4 + tileColumns + 4)
-	noiseBytes  = 8 + 4*8*tileThreads // size in bytes of the shared memory for the list of noise samples that need more than one word
+	noiseBytes  = 8 + 4*8*tileThreads // size in bytes of the list, in shared memory, of noise samples that need more than one word
 	rowThreads  = 64
 	clipThreads = 128
 	clipBytes   = 8 * (2*networkLayers*clipThreads + 1)

@@ -24,7 +24,7 @@ type NetworkPlan interface {
 // divided by 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each step
 // to it, in units of the plan's lattice step and in the order of Places.
 //
-// If Take succeeds, it wipes the plan. If it returns an error, the State of n is unchanged and
+// If Take succeeds, it wipes the plan. If it returns an error, the State of n stays the same and
 // nothing is released. The caller may then call Reclaim on the plan and compute the steps again,
 // with Take or with the plan's own methods.
 func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) error {
@@ -32,8 +32,8 @@ func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) erro
 		return fmt.Errorf("cuda: %w", err)
 	}
 	open, err := n.take(plan, moves, releases)
-	// The integers of a device are too short for about one in 2^50 samples of the noise. Decide
-	// computes such a sample, and then the device computes the steps again.
+	// For about one in 2^50 noise samples, a device's integers are too short. Decide then computes
+	// the sample, and the device computes the steps again.
 	for err == nil && open != 0 {
 		if err = plan.Decide(open); err == nil {
 			open, err = n.take(plan, moves, releases)
@@ -69,8 +69,8 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 }
 
 // take copies the plan to newly allocated device memory and computes the steps there. If every step
-// was computed, open is 0. Otherwise open is the number of a noise sample that the device could not
-// compute, and the steps have no effect.
+// was computed, open is 0. Otherwise, open is the number of a noise sample that was too difficult
+// for the device, and the steps have no effect.
 func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (open uint64, err error) {
 	if n.moved {
 		if err := n.upload(); err != nil {
@@ -101,7 +101,7 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	if releases != nil {
 		h[networkReleases] = address(hidden + steps)
 	}
-	// The memory of the releases follows the moves. It starts as zeros, because no kernel writes
+	// The releases come after the moves in memory. They start as zeros, because no kernel writes
 	// the padding between rows.
 	rates := pack(make([]uint64, steps+len(releases)), moves)
 	if err := errors.Join(n.device.Write(memory, secret), n.device.Write(address(hidden), rates), n.device.Write(n.memory, h)); err != nil {
@@ -111,8 +111,8 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 }
 
 // play runs the steps on the device and reads the results. If all steps were computed, it writes
-// the results to n.next and releases. If the device could not compute a sample of the noise, open
-// is the number of the sample.
+// the results to n.next and releases. Otherwise open is the number of the noise sample that was too
+// difficult for the device.
 func (n *Network) play(h []uint64, steps int, releases []int64) (open uint64, err error) {
 	n.moved = true
 	if err := n.device.Launch("network_batches", steps, mostThreads, 8*batchWords, n.memory); err != nil {

@@ -14,7 +14,7 @@ import (
 func uniform(src *dpmech.Stream) float64 { return float64(int64(src.Uint64())>>10) * 0x1p-53 }
 
 // sumHere adds up clipped rows on the CPU, with the dimension and the clip of m. It returns the
-// integer sum without noise, for comparison with the sum that a device computes.
+// integer sum before noise is added, which a device's sum must equal.
 func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32, x []float64) []int64 {
 	t.Helper()
 	gate, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -36,8 +36,8 @@ func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32,
 	return sum
 }
 
-// The test checks that clipped sums of rows are the same integers on the device as in the mechanism
-// on the CPU, for blocks of any number of threads.
+// For blocks with any number of threads, clipped sums of rows must be the same integers on the
+// device as in the CPU's mechanism.
 func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	src := seeded.Stream(1, "rows")
 	for i, c := range []struct{ count, dim, threads int }{
@@ -72,8 +72,8 @@ func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	}
 }
 
-// The test checks that the norm of a row's contribution is at most the clip for any slope. If the
-// product of row and slope, or its squared norm, is not finite, the contribution must be zero.
+// For any slope, the norm of a row's contribution must not exceed the clip. If row times slope is
+// not finite, or its squared norm is not, the contribution must be zero.
 func TestNoRowAddsMoreThanTheClip(t *testing.T) {
 	sizes := []float64{0, math.Copysign(0, -1), 5e-324, 1e-310, 1e-200, 1e-150, 1e-30, 1, 3, 1e30, 1e150, 1e160, 1.7e308, math.Inf(1), math.NaN()}
 	d := devices[0]

@@ -9,9 +9,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// The test compares the derivatives of log densities that the kernels compute with the formulas of
-// the densities and with package special. The outcomes range from nearly certain to nearly
-// impossible.
+// The test compares derivatives of log densities that the kernels compute with the formulas of the
+// densities and with package special. Some outcomes are nearly certain, others nearly impossible.
 func TestSlopesOfOutcomes(t *testing.T) {
 	etas := []float64{0, 1e-9, -0.25, 0.5, 0.7, -1.3, 2, -2.49, 3.1, -4, 6.7, -7.99, 7.99, 8, -8, -8.01, 12, -30, 37, -37, 100, -700}
 	binary := []float64{0, 1}
@@ -56,8 +55,8 @@ func TestSlopesOfOutcomes(t *testing.T) {
 			for i := range n {
 				eta, y := points[2*i], points[2*i+1]
 				slope, scale := c.want(eta, y)
-				// The tolerance is proportional to the size of the terms, because a derivative is a
-				// difference of two terms.
+				// A derivative is a difference of two terms, so the tolerance is proportional to
+				// the size of the terms.
 				parts := 1 + y
 				if a, b := math.Float64frombits(got[2*i]), math.Float64frombits(got[2*i+1]); !close(a, slope, parts) || c.spread > 0 && !close(b, scale, (parts+c.spread)*(1+math.Abs(eta))) {
 					t.Errorf("%s on %s, η = %g, y = %g: %v and %v, want %v and %v", name, d.Name(), eta, y, a, b, slope, scale)
@@ -71,8 +70,8 @@ func close(got, want, parts float64) bool {
 	return got == want || math.Abs(got-want) <= 1e-13*(math.Abs(want)+parts) || math.Abs(got/want-1) < 1e-13
 }
 
-// negBinomial returns a function that computes the derivatives of the log density with respect
-// to η and log φ.
+// negBinomial returns a function that computes the log density's derivatives with respect to η and
+// log φ.
 func negBinomial(phi float64) func(eta, y float64) (slope, scale float64) {
 	return func(eta, y float64) (slope, scale float64) {
 		x := eta - math.Log(phi)

@@ -20,24 +20,24 @@ const (
 	families
 )
 
-// spread reports whether a model of the family has a coordinate for the logarithm of the outcomes'
-// spread: may is true if the model can have one, and must is true if it cannot do without one.
+// spread reports whether models in the family have a coordinate for the logarithm of the outcomes'
+// spread. may is true if a model can have one, and must is true if it has to have one.
 func (f Family) spread() (may, must bool) {
 	must = f == Robust || f == NegativeBinomial
 	return must || f == Linear, must
 }
 
-// A Regression contains the records of a problem for a generalised linear model, whose linear
-// predictor is η = x·θ.
+// A Regression has the records of a problem for a generalised linear model. The linear predictor is
+// η = x·θ.
 type Regression struct {
 	Family    Family
 	Dim       int       // number of coordinates of θ, from 1 to [MaxDim]
-	Rows      []float64 // covariates, record after record, with Dim numbers for each
+	Rows      []float64 // covariates, record after record; each record has Dim of them
 	Outcomes  []float64 // outcome of each record
 	Precision float64   // precision of a [Linear] outcome, which must be positive
 }
 
-// MaxDim is the largest number of coordinates of θ. It bounds the shared memory that a block needs.
+// MaxDim is the maximum number of coordinates of θ. It limits the shared memory that a block needs.
 const MaxDim = 1024
 
 func (r *Regression) check() error {
@@ -58,7 +58,7 @@ func (r *Regression) check() error {
 
 func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
-// A Table is a model with its records, in a device's memory.
+// A Table is a model and its records in a device's memory.
 type Table struct {
 	device       Device
 	kernel       string
@@ -66,8 +66,8 @@ type Table struct {
 	records, dim int
 	share        float64 // this problem's share of log(prior/base)
 	memory       uint64
-	// rows, outcomes, model and beyond are addresses within the block of device memory that begins
-	// at memory. beyond is the address of the priors, or 0 if the prior equals the [Base].
+	// rows, outcomes, model and beyond are addresses in the device memory that begins at memory.
+	// beyond is the address of the priors. It is 0 if the prior equals the [Base].
 	rows, outcomes, model, beyond uint64
 	// shared returns the number of words of shared memory that the model needs in a block with the
 	// given number of threads.
@@ -75,7 +75,7 @@ type Table struct {
 	kept   *keptRecords // nil unless the table stays on the device
 }
 
-// A content holds the numbers of a table before they are copied to a device.
+// A content has the numbers of a table before they are copied to a device.
 type content struct {
 	rows, outcomes, model []float64
 	priors                []uint64
@@ -109,14 +109,14 @@ func (t *Table) put(c content) (*Table, error) {
 	return t, nil
 }
 
-// Records are the data of a model for which there are kernels.
+// Records are data for a model that has kernels.
 type Records interface {
 	// Put copies the data to a device.
 	Put(d Device) (*Table, error)
 }
 
-// Put copies the data to a device and returns the resulting table. Every coordinate has a normal
-// prior, which is the normal distribution of the [Base].
+// Put copies the data to a device and returns the table. Every coordinate has a normal prior: the
+// [Base]'s normal distribution.
 func (r Regression) Put(d Device) (*Table, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (r Regression) Put(d Device) (*Table, error) {
 	return t.put(content{rows: r.Rows, outcomes: r.Outcomes, model: []float64{r.Precision}})
 }
 
-// Free frees the device's memory, unless [Tables] keep the table there.
+// Free frees the device's memory, unless a [Tables] keeps the table there.
 func (t *Table) Free() error {
 	if t.kept != nil {
 		t.kept.leave()

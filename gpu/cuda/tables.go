@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Tables keeps records in the memory of devices between visits, so that they are copied only once.
-// The zero value is ready for use. Its methods may be called from several goroutines at once.
+// Tables keeps records in devices' memory between visits, so that they are copied only once. The
+// zero value is ready for use. Several goroutines may call its methods at the same time.
 type Tables struct {
-	// Room, if not nil, is the set of all Tables on the same devices. If the memory of a device is
+	// Room, if not nil, has all Tables that use the same devices. When the memory of a device is
 	// full, one of them can then free tables of the others.
 	Room *Room
 
@@ -18,8 +18,9 @@ type Tables struct {
 	all   []*keptRecords
 }
 
-// A Room lets several [Tables] share the memory of the same devices. If records of one of them do
-// not fit, the tables of all of them that no visit uses are freed. The zero value is ready for use.
+// A Room lets several [Tables] share the memory of the same devices. When records do not fit,
+// tables of any of them are freed, except tables that a visit is using. The zero value is ready for
+// use.
 type Room struct {
 	mutex  sync.Mutex
 	shared map[*Tables]bool
@@ -48,7 +49,7 @@ func (r *Room) remove(t *Tables) {
 	delete(r.shared, t)
 }
 
-// others returns the other Tables in the room, without t. The room may be nil.
+// others returns all Tables in the room except t. The room may be nil.
 func (r *Room) others(t *Tables) []*Tables {
 	if r == nil {
 		return nil
@@ -63,11 +64,11 @@ type keptRecords struct {
 	Records
 	of    *Tables
 	table *Table
-	users int // number of visits that use the table
+	users int // number of visits that are using the table
 }
 
-// Keep returns records whose table stays on the device until Free, or until the device's memory is
-// needed for other records of t or of its room. All calls of Put must be for the same device.
+// Keep returns records whose table stays on the device until Free is called, or until other records
+// of t or of its room need the memory. All calls of Put must be for the same device.
 func (t *Tables) Keep(records Records) Records {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -76,7 +77,7 @@ func (t *Tables) Keep(records Records) Records {
 	return k
 }
 
-// Put returns the table that is already on the device, or copies the records there.
+// Put returns the table. If it is not yet on the device, Put first copies the records there.
 func (k *keptRecords) Put(d Device) (*Table, error) {
 	k.of.mutex.Lock()
 	defer k.of.mutex.Unlock()
@@ -92,21 +93,21 @@ func (k *keptRecords) Put(d Device) (*Table, error) {
 	return k.table, nil
 }
 
-// leave must be called when a visit no longer uses the table.
+// leave must be called when a visit has finished using the table.
 func (k *keptRecords) leave() {
 	k.of.mutex.Lock()
 	defer k.of.mutex.Unlock()
 	k.users--
 }
 
-// Free frees the memory of all tables that no visit uses.
+// Free frees the memory of all tables that no visit is using.
 func (t *Tables) Free() error {
 	t.Room.remove(t)
 	_, err := t.free()
 	return err
 }
 
-// free is like Free, but leaves t in its room. It returns the number of tables that it freed.
+// free is like Free, but t stays in its room. It returns the number of tables that it has freed.
 func (t *Tables) free() (freed int, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -123,9 +124,9 @@ func (t *Tables) free() (freed int, err error) {
 	return freed, err
 }
 
-// makeRoom frees tables that no visit uses, to make room for records. If records are kept by
-// Tables, makeRoom frees the tables of these Tables and of all others in the same room. Otherwise
-// it frees nothing. It reports whether it freed a table.
+// makeRoom frees tables that no visit is using, to make room for records. If a Tables keeps the
+// records, makeRoom frees tables of this Tables and of all others in the same room. Otherwise it
+// frees nothing. It reports whether it has freed a table.
 func makeRoom(records Records) bool {
 	k, ok := records.(*keptRecords)
 	if !ok {
@@ -133,7 +134,7 @@ func makeRoom(records Records) bool {
 	}
 	freed := 0
 	for _, t := range append(k.of.Room.others(k.of), k.of) {
-		n, _ := t.free() // if the device cannot free memory, the next visit fails too
+		n, _ := t.free() // if the device cannot free memory, the next visit will fail too
 		freed += n
 	}
 	return freed > 0

@@ -14,7 +14,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// put copies words to new memory of a device. The memory is freed at the end of the test.
+// put copies words to newly allocated memory of a device, which is freed at the end of the test.
 func put(t testing.TB, d Device, words []uint64) uint64 {
 	t.Helper()
 	p, err := d.Alloc(8 * len(words))
@@ -29,7 +29,7 @@ func put(t testing.TB, d Device, words []uint64) uint64 {
 }
 
 // output runs a kernel and returns its output, which has the given number of words. It allocates
-// memory for the output and passes its address to the kernel as the first argument.
+// memory for the output. The kernel gets its address as the first argument.
 func output(t testing.TB, d Device, words int, kernel string, blocks, threads, shared int, arguments ...uint64) []uint64 {
 	t.Helper()
 	out := make([]uint64, words)
@@ -93,8 +93,8 @@ func mechanism(t testing.TB, sampling dpmech.Sampling, records, steps, dim int, 
 	return m
 }
 
-// plan returns a plan of all steps of the mechanism m. Two plans with the same index have the same
-// keys.
+// plan returns a plan with all steps of the mechanism m. Two plans with the same index have the
+// same keys.
 func plan(t testing.TB, m *dpmech.SampledSum, index uint64) *dpmech.Plan {
 	t.Helper()
 	p, err := m.Begin().Plan(m.Steps(), seeded.Streams(3, "plan", index), seeded.Stream(3, "plan, draws", index))
@@ -183,10 +183,9 @@ func checkBatch(t *testing.T, twin *dpmech.Plan, got []uint64, records, step int
 	}
 }
 
-// The test checks the number of records of a batch in a case that is too rare to occur by chance:
-// the highest word of the random draw equals the highest word of an entry in the table of batch
-// sizes, so that the lower words decide. The number of records must be the index of the first entry
-// above the draw.
+// The test checks the batch size in a case that is too rare to occur by chance: the highest word of
+// the random draw equals the highest word of an entry in the table of batch sizes, so the lower
+// words decide. The batch size must be the index of the first entry above the draw.
 func TestSizesWithTheHighestWordOfTheDraw(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
 	d := devices[0]
@@ -262,8 +261,8 @@ func TestNoiseIsThatOfThePlan(t *testing.T) {
 	}
 }
 
-// The test checks that the device reports undecided samples of the noise. A device decides a sample
-// by bounds on a density. The test sets these bounds so far apart that many samples are undecided.
+// The device must report noise samples that it cannot decide. It decides a sample by two bounds on
+// a density. The test sets these bounds so far apart that many samples are undecided.
 func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	m := mechanism(t, dpmech.FullBatch{}, 1, 1, 16_384, 1, 2)
 	d := devices[0]
@@ -282,6 +281,6 @@ func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	}
 }
 
-// slackWord is the position, among the words of a plan, of the error bound of the density (see
+// slackWord is the index, among the words of a plan, of the density's error bound (see
 // TestDeviceReportsUndecidedSamples).
 const slackWord = 9

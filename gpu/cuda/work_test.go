@@ -2,8 +2,8 @@ package cuda
 
 import "testing"
 
-// The test checks the choice between a GPU and the CPU for rounds of several sizes. In the case of
-// the Adult data, the GPU was measured to take ten times as long as 16 cores.
+// The test checks whether rounds of several sizes are given to a GPU or to the CPU. For the Adult
+// data, a GPU was measured to take ten times as long as 16 cores.
 func TestWorkIsWhereItIsFaster(t *testing.T) {
 	many := Work{Visits: 256, Rounds: 20, Steps: 1000, Records: 10_000, Batch: 200, Dim: 14}
 	few, short, one := many, many, many

@@ -10,7 +10,7 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// Built is true if the program was built with support for GPUs.
+// Built is true if the program was built with GPU support.
 const Built = true
 
 func find() (string, []Info, error) {
@@ -40,8 +40,8 @@ func start(ordinal int) (Device, error) {
 	return m, nil
 }
 
-// The rates are measured with copies of the size copied, in bytes. Each copy is made several times,
-// as the constant tries says, and the fastest one gives the rate.
+// The rates are measured with copies of copied bytes each. A copy is repeated tries times, and the
+// fastest one gives the rate.
 const (
 	copied = 64 << 20
 	tries  = 5

@@ -30,13 +30,13 @@ const (
 	card
 )
 
-// Auto chooses all GPUs that can be used, or the CPU if there is none. CPU chooses the CPU.
+// Auto chooses all usable GPUs, or the CPU if there is none. CPU chooses the CPU.
 var (
 	Auto = Choice{}
 	CPU  = Choice{kind: processor}
 )
 
-// CUDA returns the choice cuda:n of one GPU.
+// CUDA returns the choice of one GPU, cuda:n.
 func CUDA(n int) Choice { return Choice{card, n} }
 
 var (
@@ -75,11 +75,11 @@ func (c Choice) String() string {
 	return "auto"
 }
 
-// Demanded reports whether the user has chosen a certain GPU. If that GPU cannot do the work, the
-// program must then return an error instead of computing on the CPU.
+// Demanded reports whether the user has chosen a particular GPU. If this GPU cannot do the work,
+// the program must return an error instead of computing on the CPU.
 func (c Choice) Demanded() bool { return c.kind == card }
 
-// A Device is an open GPU. Its methods may be called from several goroutines at once.
+// A Device is an open GPU. Several goroutines may call its methods at the same time.
 type Device interface {
 	cuda.Device
 	// Close releases the GPU and frees all of its memory.
@@ -88,20 +88,20 @@ type Device interface {
 
 // A Source opens devices. [Choice] implements Source.
 type Source interface {
-	// Take opens devices. If devices is empty, the CPU does the work, and notice says why no device
-	// is used. notice is nil if Take searched for no device.
+	// Take opens devices. If it returns none, the CPU does the work, and notice is the reason.
+	// notice is nil if Take did not look for a device.
 	Take() (devices []Device, notice, err error)
 	// Demanded reports whether the user has chosen these devices. If they cannot do the work, the
-	// program must then return an error instead of computing on the CPU.
+	// program must return an error instead of computing on the CPU.
 	Demanded() bool
 }
 
 var _ Source = Auto
 
-// Take opens the GPU that the choice names or, for auto, all GPUs that can be used. If devices is
-// empty, the CPU does the work. notice says why GPUs are not used. It is nil if the CPU was chosen,
-// or if the program was built without CUDA. Take returns an error if the choice names a GPU that
-// cannot be used.
+// Take opens the chosen GPU or, for auto, all usable GPUs. If it returns none, the CPU does the
+// work. notice is the reason why GPUs are not used. It is nil if the CPU was chosen, or if the
+// program was built without CUDA. If the user has chosen a GPU that cannot be used, Take returns an
+// error.
 func (c Choice) Take() (devices []Device, notice, err error) {
 	if c.kind == processor || c.kind == auto && !Built {
 		return nil, nil, nil

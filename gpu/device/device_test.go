@@ -28,8 +28,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// The test checks that a program without CUDA computes on the CPU. If the user requires a GPU,
-// it must return an error with the reason.
+// A program without CUDA must compute on the CPU. If the user requires a GPU, it must return an
+// error that says why it cannot use one.
 func TestWithoutCUDA(t *testing.T) {
 	if Built {
 		t.Skip("this program was built with CUDA")
@@ -47,7 +47,7 @@ func TestWithoutCUDA(t *testing.T) {
 	}
 }
 
-// still is a device that allocates memory but does not run kernels.
+// A still is a device that allocates memory but runs no kernels.
 type still struct {
 	memory map[uint64][]uint64
 	next   uint64
@@ -79,8 +79,7 @@ func (*still) Launch(string, int, int, int, ...uint64) error { return nil }
 
 var _ cuda.Device = new(still)
 
-// The test checks that Test returns an error for a device that does not run kernels, and frees
-// all memory.
+// For a device that runs no kernels, Test must return an error and free all memory.
 func TestIdleDeviceFailsTheTest(t *testing.T) {
 	s := &still{memory: map[uint64][]uint64{}}
 	err := Test(s)

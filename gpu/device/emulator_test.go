@@ -9,11 +9,11 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// wrong is a device whose memory returns wrong words.
+// A wrong is a device whose memory returns wrong words.
 type wrong struct {
 	cuda.Device
-	flip int // number of the bit that is flipped in a changed word
-	word int // index of the changed word in each read that is long enough
+	flip int // number of the bit that is wrong in a changed word
+	word int // index of the changed word in every read that is long enough
 }
 
 func (w wrong) Read(words []uint64, memory uint64) error {
@@ -24,8 +24,8 @@ func (w wrong) Read(words []uint64, memory uint64) error {
 	return err
 }
 
-// The test checks that Test accepts a device that runs the kernels correctly, and rejects a device
-// that returns one wrong word in a thousand.
+// Test must accept a device that runs the kernels correctly, and reject a device that gets one word
+// in a thousand wrong.
 func TestTheTest(t *testing.T) {
 	d := &emulator.Device{}
 	for range 3 {

@@ -4,7 +4,7 @@ package device
 
 import "errors"
 
-// Built is true if the program was built with support for GPUs.
+// Built is true if the program was built with GPU support.
 const Built = false
 
 var errNotBuilt = errors.New("this program was built without CUDA: make cuda builds one that uses GPUs, as docs/use/gpu.md says")

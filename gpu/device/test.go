@@ -20,13 +20,13 @@ const (
 	testSteps   = 20
 	testRate    = 0.2
 	// largest allowed difference between an element of q on the device and on the CPU, relative to
-	// 1 plus the size of the element
+	// 1 plus the absolute value of the element
 	agreement = 1e-9
 )
 
 // Test computes the same private steps of a logistic regression on a device and on the CPU. The two
-// programs share no code, and the records are generated. Test returns an error if q or the noisy
-// sums differ by more than rounding explains. The noisy sums can agree only if the device drew the
+// programs share no code. The records are generated. Test returns an error if q or the noisy sums
+// differ by more than rounding can explain. The noisy sums agree only if the device has drawn the
 // same batches and noise.
 func Test(d cuda.Device) error {
 	err := test(d)
@@ -42,7 +42,7 @@ func test(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	// The device draws Feistel batches itself, but gets exact batches as lists.
+	// The device draws Feistel batches itself, and gets exact batches as lists.
 	for _, selection := range []dpmech.Selection{dpmech.Feistel, dpmech.Exact} {
 		if err := testBatches(d, selection, rows, outcomes, records); err != nil {
 			return err
@@ -85,8 +85,8 @@ func testBatches(d cuda.Device, selection dpmech.Selection, rows, outcomes []flo
 	return compare(visit, run, releases, mechanism)
 }
 
-// samePlans returns two plans with the same batches and noise. Using the same noise twice would not
-// protect records, but these records are generated.
+// samePlans returns two plans with the same batches and noise. Using noise twice protects no
+// records, but these records are generated.
 func samePlans(m *dpmech.SampledSum) (a, b *dpmech.Plan, err error) {
 	a, err = m.Begin().Plan(testSteps, dpmech.NewStreams(), dpmech.NewStream())
 	if err != nil {
@@ -115,7 +115,7 @@ func testData() (rows, outcomes []float64) {
 	return rows, outcomes
 }
 
-// testProgram returns the evaluator of the regression on the CPU, with the given records.
+// testProgram returns the CPU's evaluator of the regression on the given records.
 func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 	b := model.NewBuilder("logistic regression")
 	names := make([]string, testDim)
@@ -135,7 +135,7 @@ func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 	return gpu.CPU{}.Compile(m, table)
 }
 
-// testRun returns a run for the steps of the test, and its options.
+// testRun returns a run for the steps of the test, together with its options.
 func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	mean, sd := make([]float64, testDim), make([]float64, testDim)
 	for i := range sd {
@@ -149,8 +149,8 @@ func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	return run, o, err
 }
 
-// steps computes the steps of a plan on the CPU, for comparison with the device. It changes run,
-// and returns the noisy sums of all steps.
+// steps computes the steps of a plan on the CPU, as a reference for the device. It changes run and
+// returns the noisy sums of all steps.
 func steps(p *dpmech.Plan, run *gpu.MeanField, records gpu.Evaluator) (releases []int64, err error) {
 	noisy, total := make([]int64, testDim), make([]float64, testDim)
 	for range testSteps {
@@ -179,8 +179,8 @@ type sink struct{ sum *dpmech.Accumulator }
 // AddRecord implements [gpu.Sink].
 func (s sink) AddRecord(_ []int32, value []float64) error { return s.sum.Add(value) }
 
-// compare returns an error if the device's results v differ from the results of the CPU by more
-// than rounding explains. run and releases hold the results of the CPU.
+// compare returns an error if the device's results v differ from the CPU's by more than rounding
+// can explain. run and releases have the CPU's results.
 func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.SampledSum) error {
 	got := v.Run.AppendState(nil)
 	for i, want := range run.AppendState(nil) {
@@ -188,9 +188,9 @@ func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.Samp
 			return fmt.Errorf("its q differs from the processor's by %g", off)
 		}
 	}
-	// Rounding may change each element of a record's clipped vector by a small part of the clip,
-	// and may move it to the next lattice point. The bound is the sum of these errors over all
-	// records.
+	// Because of rounding, an element of a record's clipped vector may change by a small part of
+	// the clip, and may move to the next lattice point. The bound is the sum of these errors over
+	// all records.
 	most := testRecords * (1 + agreement*m.Clip()/m.Lattice().Step())
 	for i, want := range releases {
 		if off := math.Abs(float64(v.Releases[i] - want)); off > most {

@@ -204,7 +204,7 @@ func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 	}))
 }
 
-// Post registers a form that signed-in browsers send to a path. order does what the form asks for,
+// Post registers a form that signed-in browsers send to a path. order carries out the form,
 // and returns the path of the next page.
 func (s *Site) Post(path string, order func(r *http.Request) (next string, err error)) {
 	s.mux.HandleFunc("POST "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {

@@ -37,15 +37,15 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// Embedding the sources makes Go compile this package again when a kernel changes. The build
-// cache tracks the files that a package embeds, but not the files that its C++ code includes.
+// Because the sources are embedded, Go compiles this package again when a kernel changes. The build
+// cache tracks files that a package embeds, but not files that its C++ code includes.
 var _ = kernel.Sources
 
-// An Order is the order in which the emulator runs the threads of a block from one barrier to the
-// next.
+// An Order is the order in which the emulator runs a block's threads from one barrier to the next.
 type Order int
 
-// These are the orders of the threads. If they give different results, a kernel lacks a barrier.
+// These are the orders in which threads can run. If two orders give different results, a kernel
+// lacks a barrier.
 const (
 	Forward  Order = C.EMULATOR_FORWARD
 	Backward Order = C.EMULATOR_BACKWARD
@@ -68,7 +68,7 @@ func Kernels() (names []string) {
 }
 
 // Alloc allocates the given number of bytes and returns the address of the memory. It fills the
-// memory with a pattern, so that tests find a kernel that reads uninitialised memory.
+// memory with a pattern, so that tests notice when a kernel reads uninitialised memory.
 func (*Device) Alloc(bytes int) (uint64, error) {
 	p := uint64(C.allocate(C.size_t(bytes)))
 	if p == 0 {

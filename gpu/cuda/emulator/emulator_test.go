@@ -15,12 +15,12 @@ import (
 
 var orders = []Order{Forward, Backward, Shuffled}
 
-// shapes lists numbers of blocks and of threads in a block. Most numbers of threads are not
-// multiples of 32, the size of a warp.
+// shapes lists numbers of blocks, each with a number of threads per block. Most numbers of threads
+// are not multiples of 32, the size of a warp.
 var shapes = [][2]int{{1, 1}, {3, 2}, {2, 31}, {5, 32}, {1, 33}, {2, 97}, {1, 1023}, {2, 1024}}
 
-// launch runs a kernel on the emulator. It passes the addresses of the output and of the inputs as
-// arguments, and returns the output, which has the given number of words.
+// launch runs a kernel on the emulator. The kernel's arguments are the addresses of the output and
+// of the inputs. launch returns the output, which has the given number of words.
 func launch(t *testing.T, o Order, name string, shape [2]int, words int, inputs ...[]uint64) []uint64 {
 	t.Helper()
 	out, err := try(t, o, name, shape, words, inputs...)
@@ -72,8 +72,8 @@ func TestThreadsShareMemoryBetweenBarriers(t *testing.T) {
 	}
 }
 
-// The test checks that the emulator reveals a missing barrier: a kernel without a necessary barrier
-// must give different results for different orders of the threads.
+// The emulator must reveal a missing barrier: a kernel that lacks a necessary barrier must give
+// different results when its threads run in different orders.
 func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	in := sequence(64)
 	first := launch(t, Forward, "probe_reverse_racing", [2]int{1, 64}, 64, in)
@@ -83,8 +83,8 @@ func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	}
 }
 
-// The test checks that a kernel without a barrier between two warps (groups of 32 threads) gives
-// different results for different orders of the threads.
+// A kernel that lacks a barrier between two warps (groups of 32 threads) must give different
+// results when its threads run in different orders.
 func TestAnOrderShowsAnOvertakingWarp(t *testing.T) {
 	var results [2][]uint64
 	for i, o := range []Order{Forward, Backward} {
@@ -187,7 +187,7 @@ func TestDeadlockIsAnError(t *testing.T) {
 		if _, err := try(t, o, "probe_stuck", [2]int{1, 5}, 5); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Errorf("threads that wait for ever: %v", err)
 		}
-		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // a launch after the failure must work
+		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // after the failure, a launch must work again
 	}
 	for _, shape := range [][2]int{{0, 1}, {1, 0}, {1, 1025}} {
 		if _, err := try(t, Forward, "probe_garbage", shape, 1); err == nil {
@@ -211,8 +211,8 @@ func TestWriteBeyondSharedMemoryIsAnError(t *testing.T) {
 	}
 }
 
-// The test checks the kernels' division of a 128-bit number by a 63-bit number. Some of the numbers
-// have long runs of equal bits, for which the first guess of a digit is too large.
+// The test checks how the kernels divide a 128-bit number by a 63-bit number. Some of the numbers
+// have long runs of equal bits, which make the first guess of a digit too large.
 func TestDivision(t *testing.T) {
 	var some []uint64
 	for i := range 64 {
@@ -243,7 +243,7 @@ func TestSharedMemoryBeginsWithGarbage(t *testing.T) {
 	}
 }
 
-// The test checks that the emulator contains every kernel of the PTX.
+// The emulator must have every kernel of the PTX.
 func TestEmulatorHasAllKernels(t *testing.T) {
 	var compiled, emulated []string
 	lines := bufio.NewScanner(strings.NewReader(kernel.PTX))

@@ -1,7 +1,6 @@
-// Package kernel contains the code that runs on a graphics card. The sources are CUDA C++
-// without NVIDIA's headers or libraries. clang compiles them to PTX (make ptx), which programs
-// embed. PTX of version 7.0 for sm_75 loads with every driver from 450 on, and on every card
-// from Turing on.
+// Package kernel has the code that runs on a graphics card. The sources are CUDA C++ without
+// NVIDIA's headers or libraries. clang compiles them to PTX (make ptx), which programs embed. PTX
+// of version 7.0 for sm_75 loads with every driver from 450 on, and on every card from Turing on.
 //
 // Package emulator compiles the same sources with g++ and runs them on a CPU.
 package kernel

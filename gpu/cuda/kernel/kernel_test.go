@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The test checks that the PTX in the repository was compiled from the current sources. It compares
-// the hash in the PTX with the hash of the sources, so it needs no compiler.
+// The PTX in the repository must have been compiled from the current sources. The test compares the
+// hash in the PTX with the hash of the sources, so it needs no compiler.
 func TestPTXIsOfTheSources(t *testing.T) {
 	entries, err := Sources.ReadDir(".")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	}
 }
 
-// The test compiles the sources and compares the output with the PTX in the repository.
+// The test compiles the sources. The output must equal the PTX in the repository.
 func TestPTXIsTheCompilersOutput(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
@@ -82,8 +82,8 @@ func entries() map[string]string {
 	return all
 }
 
-// The test checks that the PTX calls no library and has no instruction that rounds differently on a
-// card than on a CPU. The drivers of recent years must accept its PTX version.
+// The PTX must call no library and have no instruction that rounds differently on a card than on a
+// CPU. The drivers of recent years must accept its version.
 func TestPTXIsPlain(t *testing.T) {
 	for _, want := range []string{".version 7.0\n", ".target sm_75\n"} {
 		if !strings.Contains(PTX, want) {
@@ -95,8 +95,8 @@ func TestPTXIsPlain(t *testing.T) {
 			t.Errorf("the PTX has %q", bad)
 		}
 	}
-	// A float32 multiplication and addition may be fused only in the kernels that multiply
-	// matrices, where the source asks for it.
+	// Only in kernels that multiply matrices may a float32 multiplication and an addition be fused,
+	// and the source must ask for it.
 	for name, body := range entries() {
 		if strings.Contains(body, "fma.rn.f32") != fuses[name] {
 			t.Errorf("%s fuses products and sums: %t", name, !fuses[name])
