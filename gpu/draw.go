@@ -5,43 +5,43 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// A draw prepares the evaluation of a query at a point θ. It holds the values that depend on θ but
-// not on the records: the values that all records share, and the weights in norms and sums of
-// gradients.
+// A draw prepares a query for evaluation at one point θ. It has the values that depend on θ but not
+// on the records: the values that all records share, and the weights with which gradients enter
+// norms and sums.
 type draw struct {
 	shared *model.Shared
 	joint  []float64 // vector v of Query.Joint for this point, or nil
 	inside []float64 // part of Query.Inside for this point, or nil
 	leaves []leafWeights
 	dense  []denseWeights
-	grad   []float64 // scratch space, which is zero between uses
-	// inside2 is the squared norm of the vector inside. If the query adds this vector to every
-	// contribution, the squared norm of a contribution includes inside2.
+	grad   []float64 // scratch space; it is zero between uses
+	// inside2 is the squared norm of inside. If the query adds this vector to every contribution,
+	// inside2 is part of a contribution's squared norm.
 	inside2 float64
 }
 
-// leafWeights holds weights for the adjoints at a leaf, which is a place where a record reads a
-// table of shared values. There is a weight for each element of the table.
+// leafWeights has weights for the adjoints at a leaf, a place where a record reads a table of
+// shared values. Each element of the table has a weight.
 type leafWeights struct {
 	path *tape.Path
-	// slope holds the derivative of each element with respect to the coordinate of the element. It
-	// is nil if all derivatives are 1.
+	// slope has each element's derivative with respect to the element's coordinate. It is nil if
+	// all derivatives are 1.
 	slope []float64
-	// norm is slope²·(1+v²), where v is the element of Query.Joint for the element's coordinate. It
-	// is the weight of a squared adjoint in norms. It is nil if all weights are 1.
+	// norm is slope²·(1+v²), where v is the element of Query.Joint for the same coordinate. In
+	// norms, it is the weight of a squared adjoint. It is nil if all weights are 1.
 	norm []float64
-	// cross is slope·(inside_g + v·inside_ρ). Here inside_g and inside_ρ are the two halves of the
-	// vector that the query adds to every contribution before the clip, and v is the vector of
-	// Query.Joint. cross is the weight of an adjoint in the scalar product of a contribution with
-	// the added vector. It is nil if the query adds no vector.
+	// cross is slope·(inside_g + v·inside_ρ). Here inside_g and inside_ρ are the halves of the
+	// vector that the query adds to every contribution before clipping, and v is the vector of
+	// Query.Joint. In the scalar product of a contribution with the added vector, cross is the
+	// weight of an adjoint. It is nil if the query adds no vector.
 	cross         []float64
 	slopes, norms []float64 // buffers for slope, norm and cross
 	crosses       []float64
 }
 
-// denseWeights holds the weights of a dense component.
+// denseWeights has the weights of a dense component.
 type denseWeights struct {
-	jacobian []float64 // Jacobian of the tables, with a row for each element and a column for each coordinate
+	jacobian []float64 // Jacobian of the tables, with one row per element and one column per coordinate
 	// weight 1+v² of each coordinate in squared norms, where v is the coordinate's element of
 	// Query.Joint; nil if all weights are 1
 	norm    []float64
@@ -114,9 +114,9 @@ func (w *draw) weigh(lw *leafWeights, f *leaf) {
 	}
 }
 
-// double returns the weight of coordinate j in squared norms. It is 1+v_j² if Query.Joint holds the
-// vector v, because a contribution then contains the gradient g and also the products g_j·v_j. It
-// is 1 if Query.Joint is nil.
+// double returns the weight of coordinate j in squared norms. If Query.Joint has the vector v, a
+// contribution consists of the gradient g and the products g_j·v_j, so the weight is 1+v_j². If
+// Query.Joint is nil, it is 1.
 func (w *draw) double(j int) float64 {
 	if w.joint == nil {
 		return 1
@@ -125,7 +125,7 @@ func (w *draw) double(j int) float64 {
 }
 
 // insideAt returns the weight of coordinate j in the inner product of a contribution and
-// Query.Inside: if the gradient of the record is g, this inner product is Σ_j insideAt(j)·g_j.
+// Query.Inside. If the record's gradient is g, the inner product is Σ_j insideAt(j)·g_j.
 func (w *draw) insideAt(j int) float64 {
 	switch {
 	case w.inside == nil:
@@ -161,7 +161,7 @@ func (w *draw) weighDense(dw *denseWeights, c *denseLayout) {
 	}
 }
 
-// clean sets to zero those elements of grad that belong to the parameters of the given path.
+// clean sets the elements of grad that belong to the path's parameters to zero.
 func (w *draw) clean(path *tape.Path) {
 	for _, q := range path.Parameters {
 		o := w.shared.Offset(q)

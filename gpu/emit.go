@@ -9,22 +9,22 @@ import (
 
 var errNoSink = errors.New("each: no sink")
 
-// An emitter collects the contributions of a block of records for a sink. Each number of a
-// contribution has a slot in the buffers of the emitter. In a dense contribution the slot is the
-// number's coordinate. In a sparse contribution each leaf (a place where a record reads shared
-// values) has consecutive slots.
+// An emitter collects the contributions of a block of records for a sink. In the emitter's buffers,
+// each number of a contribution has a slot. In a dense contribution, the slot is the number's
+// coordinate. In a sparse contribution, each leaf (a place where a record reads shared values) has
+// slots that follow each other.
 type emitter struct {
 	sparse bool
 	slot   []int // first slot of each leaf
 	merged []int // first slot of each merged component
 	rest   []int // first slot of each component in plan.dense
-	one    int   // number of slots for the gradient of one draw; with Query.Joint a draw has twice as many
+	one    int   // number of slots for one gradient; with Query.Joint, a draw has twice as many
 	stride int   // number of slots for a record
 	index  []int32
 	value  []float64
-	joint  []float64 // vector v of Query.Joint for the current draw; nil if unused
+	joint  []float64 // vector v of Query.Joint for this draw; nil if unused
 	d      int
-	clean  bool // whether slots to which no record writes stay zero
+	clean  bool // whether slots stay zero if no record writes to them
 	draw   int  // first slot of the current draw
 	first  int  // first coordinate of the current draw
 }
@@ -66,15 +66,14 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 	return nil
 }
 
-// rows reports whether the contributions can be passed to the sink as slopes and row numbers (see
-// handRows). This requires that every contribution is a multiple of a row of the table, and that
-// only the sink clips it.
+// rows reports whether the sink can get the contributions as slopes and row numbers (see handRows).
+// For this, every contribution must be a multiple of a table row, and only the sink may clip it.
 func (e *cpu) rows(q *Query) bool {
 	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
 		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
 }
 
-// unbounded reports whether the query leaves the clip to the sink. The evaluator then computes no
+// unbounded reports whether the query leaves clipping to the sink. If so, the evaluator computes no
 // norms.
 func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) }
 
@@ -96,8 +95,8 @@ func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	return nil
 }
 
-// start prepares the emitter for a query. It chooses the slots, and makes the buffers if their size
-// changes.
+// start gets the emitter ready for a query. It assigns the slots. If their number changes, it makes
+// new buffers.
 func (o *emitter) start(p *plan, q *Query) {
 	o.d, o.sparse = p.d, p.sparse && q.Inside == nil
 	if o.slot == nil {
@@ -117,8 +116,8 @@ func (o *emitter) start(p *plan, q *Query) {
 	}
 	o.value, o.index = o.value[:o.stride*block], o.index[:o.stride*block]
 	o.reset(block)
-	// If the query adds no vector before the clip, all dense contributions write to the same slots.
-	// The other slots stay zero.
+	// If the query adds no vector before clipping, all dense contributions write to the same slots,
+	// and the others stay zero.
 	o.clean = !o.sparse && q.Inside == nil
 }
 
@@ -131,8 +130,8 @@ func (o *emitter) reset(rows int) {
 	}
 }
 
-// layOut decides, for sparse contributions, at which slots the numbers of each leaf or component
-// begin. It returns the number of slots for one draw.
+// layOut decides where the slots of each leaf or component begin in sparse contributions. It
+// returns the number of slots for one draw.
 func (o *emitter) layOut(p *plan) int {
 	next := 0
 	take := func(n int) int {
@@ -160,8 +159,8 @@ func (o *emitter) layOut(p *plan) int {
 }
 
 // put writes one number of a record's contribution: g, the scaled gradient of record l with respect
-// to coordinate coord. In a sparse contribution the number goes to the given slot. With
-// Query.Joint, put also writes g times the joint vector's element for this coordinate.
+// to coordinate coord. In a sparse contribution, it goes to the given slot. With Query.Joint, put
+// also writes the product of g and the joint vector's element for this coordinate.
 func (o *emitter) put(l, slot, coord int, g float64) {
 	if !o.sparse {
 		at := l*o.stride + o.draw + coord
@@ -179,7 +178,7 @@ func (o *emitter) put(l, slot, coord int, g float64) {
 	}
 }
 
-// fill writes the scaled gradients of a block of records at draw k to the records' slots.
+// fill writes the scaled gradients of a block of records at draw k to their slots.
 func (o *emitter) fill(n *lanes, k int, w *draw) {
 	ld := &n.draws[k]
 	o.joint = w.joint
@@ -250,8 +249,8 @@ func times(g, x float64) float64 {
 	return g * x
 }
 
-// slopeAt returns the derivative of one element of the table with respect to the coordinate on
-// which this element depends. element is the element's index.
+// slopeAt returns the derivative of a table element with respect to the coordinate on which it
+// depends. element is its index.
 func (w *leafWeights) slopeAt(element int) float64 {
 	if w.slope == nil {
 		return 1
@@ -279,7 +278,7 @@ func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 }
 
 // hand passes the contributions of the block to the sink. If q.Inside is not nil, hand first adds
-// q.Inside to each record's contribution, multiplied by the record's clip factor.
+// it to each record's contribution, multiplied by the record's clip factor.
 func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	if q.Inside != nil {
 		for l := range n.rows {
@@ -306,7 +305,7 @@ func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	return nil
 }
 
-// compact removes the slots that a record does not use from the slices index and value.
+// compact removes the slots that a record does not use from index and value.
 func compact(index []int32, value []float64) ([]int32, []float64) {
 	n := 0
 	for k, j := range index {

@@ -7,39 +7,38 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Evaluator computes log densities and their derivatives for the records of one table: sums over
-// records, and the contributions of single records. Its buffers grow to the size of the largest
-// query, and afterwards it allocates no memory. It is not safe for concurrent use.
+// Evaluator computes log densities and their derivatives for the records of a table, both sums over
+// records and the contributions of single records. Its buffers grow to the size of the largest
+// query. After that, it allocates no memory. It is not safe for concurrent use.
 type Evaluator interface {
 	// Dim returns d, the dimension of θ.
 	Dim() int
 	// Rows returns the number of rows in the table.
 	Rows() int
-	// Sum writes the sum of the records' contributions to dst, which has length q.Size(Dim()). It
+	// Sum writes the sum of the records' contributions to dst, whose length is q.Size(Dim()). It
 	// returns the sum of their log densities, averaged over the draws. If dst is nil, Sum computes
 	// only densities.
 	Sum(dst []float64, q *Query) (Total, error)
-	// Each passes every record's contribution to the sink, in the order of the batch. It leaves out
-	// a record whose computation panics.
+	// Each passes the contributions of the records to the sink, one by one and in the order of the
+	// batch. It leaves out a record whose computation panics.
 	Each(q *Query, sink Sink) error
-	// Hessian writes to dst the sum of the records' Hessians with respect to θ. It clips no
-	// Hessian. dst receives the lower triangle row by row, which has d(d+1)/2 elements for d =
-	// Dim().
+	// Hessian writes the sum of the records' Hessians with respect to θ to dst. It clips none of
+	// them. dst gets the lower triangle row by row, d(d+1)/2 elements for d = Dim().
 	Hessian(dst, theta []float64) error
-	// HessianDiagonal writes to dst the diagonal of the matrix that Hessian computes. It does not
-	// store the whole matrix, unless a record depends on all coordinates in several ways.
+	// HessianDiagonal writes the diagonal of that matrix to dst. It stores the whole matrix only if
+	// a record depends on all coordinates in several ways.
 	HessianDiagonal(dst, theta []float64) error
 }
 
-// A Query states at which points θ and for which records an [Evaluator] computes gradients, and how
-// it clips the contribution of a record.
+// A Query tells an [Evaluator] at which points θ and for which records to compute gradients, and
+// how to clip a record's contribution.
 type Query struct {
-	// Draws holds the points θ, at least one. If there are K draws, a record's contribution is the
-	// concatenation of its gradients at the K points, clipped as one vector.
+	// Draws has the points θ, at least one. If there are K of them, a record's contribution
+	// consists of its gradients at the K points, one after another. It is clipped as one vector.
 	Draws [][]float64
-	// Batch has row numbers. If it is nil, the query is for all rows.
+	// Batch has the row numbers of the records. nil means all rows.
 	Batch []int32
-	// Clip is the bound C on the L2 norm of a contribution. It is +Inf for no bound.
+	// Clip is the bound C on the L2 norm of a contribution. +Inf means no bound.
 	Clip float64
 	// Joint, if not nil, has a vector v for each draw. A record with gradient g then contributes
 	// the vector [g; v∘g], where ∘ multiplies element by element. Suppose that the draw is θ = μ +
@@ -48,8 +47,8 @@ type Query struct {
 	// contributes g alone, and the caller can compute v∘Σg from the sum Σg.
 	Joint [][]float64
 	// Inside, if not nil, is a vector of length Size(d) that is added to every record's
-	// contribution before the clip. In the published algorithm this vector is the gradient of the
-	// KL divergence, divided by the number of records.
+	// contribution before clipping. In the published algorithm, it is the gradient of the KL
+	// divergence, divided by the number of records.
 	Inside []float64
 }
 
@@ -61,14 +60,14 @@ func (q *Query) Size(d int) int {
 	return d * len(q.Draws)
 }
 
-// Total holds two further results of [Evaluator.Sum], besides the sum of gradients. Both have no
-// noise and must not be released.
+// Total has two results of [Evaluator.Sum] in addition to the sum of gradients. Neither has noise,
+// so they must not be released.
 type Total struct {
 	// LogDensity is the sum of the records' log densities, averaged over the draws. It leaves out
 	// records whose log density is not finite.
 	LogDensity float64
-	// Refused is the number of records that contributed zero, because a number was not finite or
-	// because their computation panicked.
+	// Refused is the number of records that contributed zero, either because a number was not
+	// finite or because their computation panicked.
 	Refused int
 }
 
@@ -77,9 +76,9 @@ type Total struct {
 // all coordinates, from the first to the last. All indices are different. The sink must not keep
 // the slices.
 //
-// The norm of value may exceed Clip by rounding, so a mechanism clips again. If Clip is infinite
-// and Query.Inside is nil, value may have numbers that are not finite. The mechanism must then
-// count the contribution as zero.
+// Because of rounding, the norm of value may slightly exceed Clip, so a mechanism clips again. If
+// Clip is infinite and Query.Inside is nil, value may have numbers that are not finite. The
+// mechanism must then count the contribution as zero.
 type Sink interface {
 	AddRecord(index []int32, value []float64) error
 }
@@ -105,8 +104,8 @@ type VectorSink interface {
 	AddVectors(values []float64) error
 }
 
-// check returns an error if the query does not fit a model of dimension d or a table with the given
-// number of rows.
+// check returns an error if the query does not fit a model with d coordinates, or a table with the
+// given number of rows.
 func (q *Query) check(d, rows int) error {
 	if len(q.Draws) == 0 {
 		return fmt.Errorf("query: at least one draw is needed")
@@ -134,15 +133,15 @@ func (q *Query) check(d, rows int) error {
 		return fmt.Errorf("query: the terms inside the clip are not finite")
 	}
 	for _, row := range q.Batch {
-		if uint(row) >= uint(rows) { // the conversion makes a negative number large
+		if uint(row) >= uint(rows) { // the conversion turns a negative number into a large one
 			return fmt.Errorf("query: the batch names a row that the table of %d rows does not have", rows)
 		}
 	}
 	return nil
 }
 
-// factor returns the number by which a contribution is multiplied so that its norm is at most clip.
-// squared is the squared norm of the contribution. If squared is not finite, factor returns 0.
+// factor returns the factor that shortens a contribution to a norm of at most clip. squared is the
+// contribution's squared norm. If it is not finite, factor returns 0.
 func factor(squared, clip float64) float64 {
 	switch {
 	case squared <= clip*clip && squared <= math.MaxFloat64:

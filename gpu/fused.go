@@ -22,12 +22,12 @@ type glm struct {
 	node    int // node of the log density
 	outcome int
 	linear  int   // node of x·β
-	shifts  []int // nodes of the shared scalars that are added to the product of the covariates and the coefficients
-	eta     int   // index of the linear predictor among the density's arguments
+	shifts  []int // nodes of the shared scalars that are added to x·β
+	eta     int   // index of the linear predictor among the arguments of the density
 }
 
-// recognise finds out whether a program is a generalised linear model. It returns the parts of the
-// model, or nil if the program is of another kind.
+// recognise finds out whether a program is a generalised linear model. If so, it returns the parts
+// of the model, and otherwise nil.
 func recognise(v *ir.Verified) *glm {
 	p := v.Program()
 	top := &p.Nodes[p.Likelihood]
@@ -53,8 +53,8 @@ func recognise(v *ir.Verified) *glm {
 	return g
 }
 
-// predictor reports whether a node can be a linear predictor: a sum of scalars that all records
-// share and at most one product of covariates and coefficients. It records these terms in g.
+// predictor reports whether a node can be a linear predictor: a sum of shared scalars with at most
+// one product of covariates and coefficients. It records these terms in g.
 func (g *glm) predictor(v *ir.Verified, node int) bool {
 	n := &v.Program().Nodes[node]
 	switch n.Op {
@@ -86,10 +86,10 @@ type glmLanes struct {
 	slope   []float64 // ∂ℓ/∂η
 }
 
-// newGLMLanes returns the fused kernel of a program. It returns nil if the program is not a
+// newGLMLanes returns the fused kernel for a program. It returns nil if the program is not a
 // generalised linear model, or if package tape has no fast code for the density. It also returns
-// nil if the density uses a shared scalar twice, because the fused kernel cannot add the
-// derivatives from two uses.
+// nil if the density uses a shared scalar twice, because the fused kernel cannot add up the
+// derivatives of two uses.
 func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
 	v := m.Verified()
 	g := recognise(v)
@@ -107,7 +107,7 @@ func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *ta
 		return nil
 	}
 	for _, s := range g.shifts {
-		r.Adjoint[s] = k.slope // all terms of a sum have the adjoint of the sum
+		r.Adjoint[s] = k.slope // every term of a sum has the same adjoint as the sum
 	}
 	return k
 }
@@ -124,8 +124,8 @@ func (g *glm) repeats(v *ir.Verified) bool {
 	return len(slices.Compact(slices.Clone(scalars))) < len(scalars)
 }
 
-// forward returns the log densities of a block of rows. In the same pass it computes the
-// derivatives of each log density with respect to the arguments of the density.
+// forward returns the log densities of a block of rows. In the same pass, it computes each log
+// density's derivatives with respect to the arguments of the density.
 func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
 	k.predict(m, rows)
@@ -151,8 +151,8 @@ func (k *glmLanes) slopes(m *ir.Verified, rows []int32) []float64 {
 	return slope
 }
 
-// predict prepares a block of rows for the evaluation of the density: it computes the linear
-// predictor of each row, copies the outcomes, and sets the arguments of the density.
+// predict gets the density ready for a block of rows: it computes the linear predictor of each row,
+// copies the outcomes, and sets the arguments of the density.
 func (k *glmLanes) predict(m *ir.Verified, rows []int32) {
 	n := len(rows)
 	eta, y := k.eta[:n], k.outcome[:n]

@@ -58,10 +58,10 @@ func difference(theta []float64, i int, f func() float64) float64 {
 	return (up - down) / (2 * h)
 }
 
-// The test compares sums, densities and contributions of the engine with those of a simple
-// evaluator ([materialised]), which computes the gradient of one record at a time. Points, rows and
-// group indices are random. The test covers one draw and several draws, queries with and without
-// the vector Joint, and queries with and without the vector Inside.
+// The test compares the engine's sums, densities and contributions with those of a simple evaluator
+// ([materialised]), which computes the gradient of one record at a time. Points, rows and group
+// indices are random. Queries have one draw or several, and do or do not have the vectors Joint and
+// Inside.
 func TestSumsAgainstMaterialised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -84,7 +84,7 @@ func TestSumsAgainstMaterialised(t *testing.T) {
 }
 
 // randomQuery returns a query with random points and a random batch. Many queries have a finite
-// clip. Some have the vector Joint, and some have the vector Inside.
+// clip, and some have the vector Joint or the vector Inside.
 func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
 	q := &Query{Clip: math.Exp(2 * rng.NormFloat64())}
 	vector := func(n int) []float64 {
@@ -156,7 +156,7 @@ func (s *collect) AddRecord(index []int32, value []float64) error {
 	for _, x := range v {
 		norm += x * x
 	}
-	if !math.IsInf(s.clip, 1) && !(math.Sqrt(norm) <= s.clip*(1+1e-12)) { // with an infinite clip, the sink itself tests whether numbers are finite
+	if !math.IsInf(s.clip, 1) && !(math.Sqrt(norm) <= s.clip*(1+1e-12)) { // if the clip is infinite, the sink itself tests whether numbers are finite
 		return errNorm
 	}
 	s.all = append(s.all, v)

@@ -14,9 +14,8 @@ import (
 
 var errNotFinite = errors.New("hessian: the log density of a record is not finite near this point")
 
-// differenceStep is the step of a central difference of a gradient, divided by 1 + |x|, where x is
-// the number that is moved. It is the cube root of the precision of a float64, which balances the
-// errors from truncation and rounding.
+// differenceStep is the step of a gradient's central difference at x, divided by 1 + |x|. It is the
+// cube root of the precision of a float64, which balances truncation and rounding errors.
 const differenceStep = 6.0554544523933429e-6
 
 // Hessian implements [Evaluator].
@@ -94,21 +93,20 @@ type hessian struct {
 	outputs  [][]int    // channel of each output of each leaf
 	products []*leaf    // leaves whose tables multiply vectors that depend on parameters
 
-	// linear[i] holds the gradients with respect to θ of the elements of the table at node i, one
-	// for each element. The map contains only tables whose elements are not themselves coordinates
-	// of θ.
+	// linear[i] has the gradients with respect to θ of the elements of the table at node i. A table
+	// is in the map only if its elements are not themselves coordinates of θ.
 	linear map[int][][]segment
-	// weights[i] holds, for each element of the table at node i, the derivative of the summed log
-	// density with respect to the element. The map contains only tables whose elements are not
-	// themselves coordinates of θ.
+	// weights[i] has the derivatives of the summed log density with respect to the elements of the
+	// table at node i. A table is in the map only if its elements are not themselves coordinates of
+	// θ.
 	weights map[int][]float64
 
-	// adjoints[c][l] holds the adjoint of channel c for record l of the block. above and below hold
-	// the adjoints after the current channel has moved up and down by a small step.
-	// [hessian.shifted] then replaces the values in above with derivatives.
+	// adjoints[c][l] is the adjoint of channel c for record l of the block. above and below have
+	// the adjoints after a small step of the current channel up and down. Then [hessian.shifted]
+	// replaces above by derivatives.
 	adjoints, above, below [][]float64
-	step                   []float64 // change of the current channel, for each record of the block
-	// vectors[k] holds the derivative with respect to the current channel of the vector that the
+	step                   []float64 // step of the current channel, for each record of the block
+	// vectors[k] has a derivative with respect to the current channel: that of the vector which the
 	// table of products[k] multiplies.
 	vectors  [][]float64
 	segments [block][]segment
@@ -118,7 +116,7 @@ type hessian struct {
 	// gradients, at two points close to θ, of the sum of weight·element over all elements of the
 	// tables in weights
 	gradients [2][]float64
-	at        []float64 // point at which curve computes one of the gradients
+	at        []float64 // point at which curve computes a gradient
 }
 
 // An output is one number that a record gets from a leaf.
@@ -127,8 +125,8 @@ type output struct {
 	element int
 }
 
-// A segment is a part of a gradient with respect to θ: the values for consecutive coordinates, from
-// base on.
+// A segment is a part of a gradient with respect to θ: the values for consecutive coordinates,
+// beginning with coordinate base.
 type segment struct {
 	base   int
 	values []float64
@@ -187,7 +185,7 @@ func (f *leaf) outputs() int {
 	return f.rows
 }
 
-// begin computes the values that all records share at theta, and sets the sums of adjoints to zero.
+// begin computes the values that all records share at theta, and clears the sums of adjoints.
 func (h *hessian) begin(theta []float64) {
 	h.w.set(h.p, theta, nil, nil)
 	h.records.Begin()
@@ -211,8 +209,8 @@ func (h *hessian) begin(theta []float64) {
 	}
 }
 
-// elementwise returns the gradient with respect to θ of each element of a table in which element e
-// depends only on coordinate f.base+e. slope[e] is the derivative of element e.
+// elementwise returns the gradients with respect to θ of the elements of a table. Element e depends
+// only on coordinate f.base+e, and slope[e] is its derivative.
 func elementwise(f *leaf, slope []float64) [][]segment {
 	rows := make([][]segment, f.size())
 	for e := range rows {
@@ -239,9 +237,9 @@ func runs(coords []int32, values []float64) (out []segment) {
 	return out
 }
 
-// add adds the Hessians of a block of records, as far as they come from the first sum in the
-// formula of [hessian]. For the second sum it only adds the adjoints of the records to h.weights.
-// It returns false if a log density is not finite.
+// add adds the part of the Hessians of a block of records that the first sum in the formula of
+// [hessian] gives. For the second sum, it only adds the records' adjoints to h.weights. It returns
+// false if a log density is not finite.
 func (h *hessian) add(rows []int32) bool {
 	if !h.evaluate(rows, h.adjoints) {
 		return false
@@ -303,8 +301,8 @@ func (h *hessian) shifted(rows []int32, c int) bool {
 	return ok
 }
 
-// derive replaces each element of above with a difference quotient: the element of above minus the
-// element of below, divided by the element of step. Each record has its own step.
+// derive replaces each element of above by a difference quotient: it subtracts the element of below
+// and divides by the element of step. Each record has its own step.
 func derive(above, below, step []float64) {
 	for from := 0; from < len(above); from += block {
 		for l, s := range step {
@@ -366,7 +364,7 @@ func (h *hessian) addProducts(rows []int32, c int) {
 
 var one = []float64{1}
 
-// element returns the gradient with respect to θ of element e of the table that a leaf reads.
+// element returns the gradient with respect to θ of element e of the leaf's table.
 func (h *hessian) element(f *leaf, e int) []segment {
 	if f.same {
 		return []segment{{f.base + e, one}}
@@ -374,8 +372,8 @@ func (h *hessian) element(f *leaf, e int) []segment {
 	return h.linear[f.table][e]
 }
 
-// lay writes the gradients of the channels of each row to h.segments, and adds the adjoints of the
-// rows to h.weights.
+// lay writes the gradients of each row's channels to h.segments, and adds the rows' adjoints to
+// h.weights.
 func (h *hessian) lay(rows []int32) {
 	h.arena = h.arena[:0]
 	for l, row := range rows {
@@ -440,8 +438,8 @@ func (h *hessian) layElement(f *leaf, l, e int, adjoint float64) {
 	}
 }
 
-// factors returns the vector by which the table of leaf f is multiplied in record l of the block.
-// row is the number of this record in the table of records.
+// factors returns the vector that the table of leaf f multiplies in record l of the block. row is
+// the record's number in the table of records.
 func (h *hessian) factors(f *leaf, l, row int) []float64 {
 	if f.onTable {
 		return h.table.Nodes[f.other][row*f.cols:][:f.cols]

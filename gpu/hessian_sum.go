@@ -8,13 +8,13 @@ type hessianSum interface {
 	pair(a, b segment, w float64)
 	// square adds w·aaᵀ.
 	square(a segment, w float64)
-	// element adds x/2 to element (i, j) and x/2 to element (j, i) of the sum. If i = j, both are
-	// the same element, so it adds x.
+	// element adds x/2 to element (i, j) and x/2 to element (j, i) of the sum. If i = j, this adds
+	// x to a single element.
 	element(i, j int, x float64)
 }
 
-// A fullSum is a [hessianSum] that stores all elements of the sum S. It stores a matrix half, from
-// which S is computed as half + halfᵀ.
+// A fullSum is a [hessianSum] that stores the whole sum S, in the form of a matrix half with S =
+// half + halfᵀ.
 type fullSum struct {
 	d    int
 	half []float64 // elements of half, row by row

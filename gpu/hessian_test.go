@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The test compares the Hessian of every model with central differences of the gradient, and
-// compares HessianDiagonal with the diagonal of the whole matrix.
+// The test compares every model's Hessian with central differences of its gradient, and
+// HessianDiagonal with the diagonal of the Hessian.
 func TestHessian(t *testing.T) {
 	for name := range zoo {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestHessian(t *testing.T) {
 	}
 }
 
-// gradientDifference returns row i of the Hessian by central differences of the gradient.
+// gradientDifference computes row i of the Hessian by a central difference of the gradient.
 func gradientDifference(t *testing.T, e Evaluator, theta []float64, i int) []float64 {
 	t.Helper()
 	const h = 1e-5

@@ -66,8 +66,8 @@ func randomProgram(t *rapid.T) *model.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The log density is the sum of all scalars of a record, so that it depends on as many nodes
-	// as possible.
+	// The log density adds up all scalars of a record, so that it depends on as many nodes as
+	// possible.
 	for i := range p.Nodes {
 		if v.Phase(i) == ir.Record && v.Shape(i).Size() == 1 && i != p.Likelihood {
 			p.Nodes = append(p.Nodes, ir.Node{Op: ir.Add, Args: []int{p.Likelihood, i}})
@@ -81,9 +81,9 @@ func randomProgram(t *rapid.T) *model.Model {
 	return m
 }
 
-// The test checks that a record with a gradient that is not finite has no effect on later records.
-// Such a record contributes zero. The model multiplies a row by a vector that all records share,
-// and in the first row the product overflows.
+// If a record's gradient is not finite, the record must contribute zero and must not affect later
+// records. The model multiplies a row by a vector that all records share, and in the first row the
+// product overflows.
 func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 	b := model.NewBuilder("trace")
 	y, x := b.Real("y", -1, 1), b.Real("x", -1e300, 1e300)
@@ -143,10 +143,9 @@ func randomNode(t *rapid.T, n int) ir.Node {
 	return node
 }
 
-// The test evaluates random programs that the verifier accepts, for extreme rows and parameters.
-// A contribution must be finite with a norm of at most C. It must agree with the gradient that
-// the test computes for the record alone. Its bits must stay the same when all other rows
-// change.
+// The test evaluates random programs that the verifier accepts, on extreme rows and parameters. A
+// contribution must be finite, with a norm of at most C. It must agree with the gradient that the
+// test computes for the record alone. If all other rows change, its bits must stay the same.
 func TestHostilePrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := randomProgram(t)
@@ -194,9 +193,9 @@ func checkFinite(t fatal, e *cpu, q *Query) {
 	}
 }
 
-// checkContributions compares the contributions in all with the gradients of the plain evaluator.
-// It ignores gradients that are not finite, and gradients with a norm of 1e6 or more, where
-// rounding errors are large.
+// checkContributions compares contributions with the gradients of the plain evaluator. It skips
+// gradients that are not finite, and those with a norm of 1e6 or more, because their rounding
+// errors are large.
 func checkContributions(t fatal, all [][]float64, plain *materialised, q *Query) {
 	for l, row := range plain.batch(q) {
 		plain.shared.Set(q.Draws[0])

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// The test compares the sum of a batch of several strips with the sum that the plain evaluator
+// The test compares the sum over a batch of several strips with a sum that the plain evaluator
 // computes row by row.
 func TestSumOfSeveralStrips(t *testing.T) {
 	for _, name := range []string{"logistic", "slopes", "mixture", "pairs"} {
@@ -28,8 +28,8 @@ func TestSumOfSeveralStrips(t *testing.T) {
 	}
 }
 
-// The test checks that a sum counts the records that contribute zero because a number is not
-// finite. Every strip of the batch contains such records.
+// A sum must count the records that contribute zero because a number is not finite. Every strip of
+// the batch has such records.
 func TestRefusedAreCounted(t *testing.T) {
 	m := build(t, "poisson")
 	const rows = 5000
@@ -70,8 +70,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// The test checks that records with an overflow contribute zero and are counted. They must not
-// change the contributions of other records.
+// Records that overflow must contribute zero and be counted, and must not change the contributions
+// of other records.
 func TestOverflowContributesZero(t *testing.T) {
 	m := build(t, "poisson")
 	rng := rand.New(rand.NewSource(7))
@@ -79,17 +79,17 @@ func TestOverflowContributesZero(t *testing.T) {
 	columns := randomColumns(m, rng, rows, 1)
 	bad := map[int32]bool{3: true, 64: true, 129: true}
 	for row := range bad {
-		columns[1][int(row)*5] = 50 // the largest value that the column allows
+		columns[1][int(row)*5] = 50 // the largest value that the column may have
 	}
 	table := load(t, m, rows, columns)
 	theta := make([]float64, m.Dim())
-	theta[0] = 20 // gives these rows an exponent of 1000
+	theta[0] = 20 // with this, the exponent of these rows is 1000
 	for i := 1; i < len(theta); i++ {
 		theta[i] = .1
 	}
 	for i := range rows {
 		if !bad[int32(i)] {
-			table.Nodes[1][i*5] = 0 // keeps the exponents of the other rows finite
+			table.Nodes[1][i*5] = 0 // keep the exponents of the other rows finite
 		}
 	}
 	for _, engine := range []CPU{{}, {Generic: true}} {
@@ -117,7 +117,7 @@ func TestOverflowContributesZero(t *testing.T) {
 	}
 }
 
-// The test checks that an empty batch gives a sum of zero.
+// The sum over an empty batch must be zero.
 func TestEmptyBatch(t *testing.T) {
 	m := build(t, "logistic")
 	rng := rand.New(rand.NewSource(8))
@@ -167,8 +167,7 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// The test checks that loading returns an error for data outside the public bounds, and that the
-// error does not contain the value.
+// For data outside the public bounds, loading must return an error that does not contain the value.
 func TestLoadErrors(t *testing.T) {
 	m := build(t, "poisson")
 	const secret = 1234.5678
@@ -193,9 +192,9 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// The test sets all numbers of one row to NaN, as for a record that was left out. The other records
-// must contribute the same bits as before. For the row of NaNs, a sink may receive nothing, zeros,
-// or a gradient with NaNs.
+// The test sets all numbers of a row to NaN, as if its record had been left out. The other records
+// must contribute the same bits as before. For the row of NaNs, a sink may get nothing, zeros, or a
+// gradient with NaNs.
 func TestLeftOutRowsChangeNothing(t *testing.T) {
 	const rows, gone = block + 5, 7
 	for name := range zoo {
@@ -237,8 +236,8 @@ func TestLeftOutRowsChangeNothing(t *testing.T) {
 	}
 }
 
-// The test checks that Compile returns an error if a component of the model, a group of leaves that
-// share coordinates, has more than maxDense coordinates.
+// Compile must return an error if a component of the model has more than maxDense coordinates. A
+// component is a group of leaves that share coordinates.
 func TestCompileLimits(t *testing.T) {
 	b := model.NewBuilder("large")
 	names := features(maxDense + 1)

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// An effect describes the distribution of a count y. It depends on η = mu + sigma·u, where the
-// latent u is standard normal.
+// An effect is the distribution of a count y that depends on η = mu + sigma·u, where the latent u
+// is standard normal.
 type effect struct {
 	write func(b *model.Builder, y, trials, eta model.Expr) model.Expr
 	log   func(y, trials, eta float64) float64
@@ -49,7 +49,8 @@ var effects = map[string]effect{
 	},
 }
 
-// model returns a model that integrates u out with a quadrature rule of the given number of points.
+// model returns a model that integrates out u with a quadrature rule. points is the number of the
+// rule's points.
 func (e effect) model(t *testing.T, points int) *model.Model {
 	t.Helper()
 	b := model.NewBuilder("effect")
@@ -65,7 +66,7 @@ func (e effect) model(t *testing.T, points int) *model.Model {
 	return m
 }
 
-// exact returns the log density of a record by the trapezoidal rule.
+// exact computes the log density of a record with the trapezoidal rule.
 func (e effect) exact(y, trials, mu, sigma float64) float64 {
 	const n, to = 6001, 10.0
 	largest, logs := math.Inf(-1), make([]float64, n)
@@ -96,9 +97,9 @@ func (e effect) records(r *rand.Rand, latent func(r *rand.Rand) float64) (mu, si
 	return mu, sigma, columns
 }
 
-// errors measures how far the log densities from quadrature rules of 15 and 31 points are from the
-// exact ones, for n random sets of records. few has the errors with 15 points and many those with
-// 31, in increasing order.
+// errors measures how far the log densities from quadrature rules with 15 and 31 points are from
+// the exact ones, over n random sets of records. few has the errors with 15 points and many those
+// with 31, sorted in ascending order.
 func (e effect) errors(t *testing.T, n int, latent func(r *rand.Rand) float64) (few, many []float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(30, 6))
@@ -118,10 +119,10 @@ func (e effect) errors(t *testing.T, n int, latent func(r *rand.Rand) float64) (
 	return all[0], all[1]
 }
 
-// The test checks the accuracy of the log density of a record with a quadrature rule of 15 points:
-// the largest error must be below 2e-3 and the median error below 1e-6. With 31 points the largest
-// error must be at least ten times smaller. The same bounds must hold if latents are up to 6
-// standard deviations from their mean.
+// The test checks how accurate the log density of a record is with 15 quadrature points: the
+// largest error must be below 2e-3, and the median error below 1e-6. With 31 points, the largest
+// error must be at least ten times smaller. The same must hold if latents are up to 6 standard
+// deviations from their mean.
 func TestIntegralAgainstGrid(t *testing.T) {
 	for name, e := range effects {
 		for where, latent := range map[string]func(r *rand.Rand) float64{
@@ -168,8 +169,8 @@ func TestGradientOfIntegral(t *testing.T) {
 	}
 }
 
-// The test checks that the log density of a record and its gradient have the same bits at every
-// position in a table, whatever the other records are.
+// The log density of a record and its gradient must have the same bits at every position in a
+// table, whatever the other records are.
 func TestIntegralOfOneRecord(t *testing.T) {
 	m := effects["poisson"].model(t, 15)
 	r := rand.New(rand.NewPCG(30, 8))
@@ -229,8 +230,7 @@ func gradients(t *testing.T, m *model.Model, columns [][]float64, theta []float6
 	return eachOf(t, e, &Query{Draws: [][]float64{theta}, Clip: math.Inf(1)})
 }
 
-// The test checks that no derivative passes through a Detach, even if the Detach is the log density
-// itself.
+// No derivative may pass through a Detach, even if the Detach is the log density itself.
 func TestDetach(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		b := model.NewBuilder("detach")

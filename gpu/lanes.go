@@ -17,13 +17,13 @@ type lanes struct {
 	table   *model.Table
 	draws   []laneDraw
 	rows    []int32
-	squared [block]float64 // first the squared norms of contributions, and later the records' clip factors
+	squared [block]float64 // at first the squared norms of contributions, later the clip factors of the records
 	value   [block]float64
 	scaled  [block]float64
-	all     [block]int32 // row numbers of the block, used if the batch has all rows
-	weight  float64      // sum of the clip factors of the records that were added so far
-	// If unbounded is true, only the sink clips contributions, so their norms are not needed here.
-	// A record whose norm is infinite is then not refused.
+	all     [block]int32 // row numbers of the block when the batch has all rows
+	weight  float64      // sum of the clip factors of the records added so far
+	// If unbounded is true, only the sink clips contributions, so no norms are computed. Then an
+	// infinite norm is no reason to refuse a record.
 	unbounded bool
 	total     Total
 }
@@ -35,8 +35,8 @@ type laneDraw struct {
 	dense   []denseLanes
 	merge   mergeScratch
 	sum     []float64 // sum of the records' gradients, with one element for each coordinate of θ
-	// scrubbed is true after scrub has set values to zero. All blocks may share some of these
-	// values, so run computes them again before the next block.
+	// scrubbed is true after scrub has set values to zero. Blocks may share some of these values,
+	// so run computes them again before the next block.
 	scrubbed bool
 }
 
@@ -62,7 +62,7 @@ func (n *lanes) begin(draws []*draw) {
 }
 
 // norms adds the log densities of a block of rows, averaged over the draws, to the totals. If want
-// is true, it also computes the gradients and writes the clip factor of each record to n.squared.
+// is true, it also computes the gradients, and writes each record's clip factor to n.squared.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
 	n.rows = rows
@@ -83,8 +83,8 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	}
 }
 
-// guarded calls compute and then use for a block of rows. It leaves out the rows for which compute
-// panics, and counts these rows as refused.
+// guarded calls compute and then use for a block of rows. If compute panics for a row, guarded
+// leaves out the row and counts it as refused.
 func (n *lanes) guarded(rows []int32, compute func([]int32), use func([]int32) error) error {
 	refused := len(rows)
 	err := guard.Batch(rows, compute, func(some []int32) error {
@@ -112,8 +112,8 @@ func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	return value
 }
 
-// addNorms adds the squared norm of each gradient of the block to the corresponding element of
-// squared. If a norm has no closed form, addNorms computes the gradient first.
+// addNorms adds the squared norm of each gradient in the block to an element of squared. If there
+// is no closed form for a norm, it computes the gradient first.
 func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	for l := range squared {
 		squared[l] += w.inside2
@@ -134,9 +134,9 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	}
 }
 
-// factors replaces each squared norm by the clip factor of the record, and adds the log densities
-// to the totals. A record with a squared norm or a log density that is not finite is refused: it
-// gets the factor 0 and is only counted. factors reports whether it refused a record.
+// factors replaces each squared norm by the record's clip factor, and adds the log densities to the
+// totals. If the squared norm or the log density of a record is not finite, the record is refused:
+// it gets the factor 0 and is only counted. factors reports whether it has refused a record.
 func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
@@ -214,10 +214,10 @@ func (n *lanes) scale(a []float64) []float64 {
 	return out
 }
 
-// finish turns sums of derivatives with respect to the elements of a table into sums of derivatives
-// with respect to θ. It treats only tables that one leaf reads and in which each element is a
-// function of one coordinate, and multiplies each sum by ∂element/∂coordinate. This factor is the
-// same for all records, so it can be applied to the sum.
+// finish converts sums of derivatives with respect to table elements into sums of derivatives with
+// respect to θ. It handles only tables that a single leaf reads and whose elements each depend on
+// one coordinate. It multiplies each sum by ∂element/∂coordinate, which is the same for all
+// records.
 func (ld *laneDraw) finish(p *plan, w *draw) {
 	for _, f := range p.alone {
 		if slope := w.leaves[f.index].slope; slope != nil {
@@ -230,6 +230,6 @@ func (ld *laneDraw) finish(p *plan, w *draw) {
 	}
 }
 
-// lane returns element e of the values or adjoints of a node, for the first k records of the block.
-// b has block numbers for each element.
+// lane returns element e of a node's values or adjoints for the first k records of the block. In b,
+// each element has block numbers.
 func lane(b []float64, e, k int) []float64 { return b[e*block : e*block+k : e*block+k] }

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// materialised is a simple evaluator, which tests use as a reference. It computes the gradient
-// of one record at a time with respect to all tables, and maps it to θ.
+// materialised is a simple evaluator that serves as the reference in tests. It computes the
+// gradient of one record at a time with respect to all tables, and maps it to θ.
 type materialised struct {
 	m       *model.Model
 	table   *model.Table
@@ -26,8 +26,8 @@ func newMaterialised(m *model.Model, table *model.Table) *materialised {
 	return e
 }
 
-// gradient returns the log density of a row and its gradient with respect to θ. The caller has set
-// θ in e.shared.
+// gradient returns the log density of a row and its gradient with respect to θ, which the caller
+// has set in e.shared.
 func (e *materialised) gradient(row int32) (float64, []float64) {
 	e.records.Begin()
 	value := e.records.Forward([]int32{row})[0]
@@ -44,7 +44,7 @@ func (e *materialised) gradient(row int32) (float64, []float64) {
 	return value, grad
 }
 
-// add adds the contribution of a node to the gradient with respect to the node's table.
+// add adds a node's contribution to the gradient with respect to the node's table.
 func (e *materialised) add(n *ir.Node, adj []float64, row int) {
 	t := 0
 	switch n.Op {
@@ -87,8 +87,8 @@ func (e *materialised) add(n *ir.Node, adj []float64, row int) {
 	}
 }
 
-// contribution returns a record's clipped contribution g, and its log density averaged over draws.
-// ok is false if a number is not finite.
+// contribution returns a record's clipped contribution g, and its log density averaged over the
+// draws. ok is false if a number is not finite.
 func (e *materialised) contribution(q *Query, row int32) (value float64, g []float64, ok bool) {
 	for k, theta := range q.Draws {
 		e.shared.Set(theta)

@@ -17,33 +17,33 @@ type MeanFieldOptions struct {
 	// standard deviations of q and ε is standard normal. All records of a step use the same draws.
 	Draws int
 	// Joint is true if records contribute the gradient with respect to (m, ρ), as in the published
-	// algorithms. Otherwise records contribute only the gradient with respect to m. The gradient
-	// with respect to ρ is s∘ε times that gradient, so it can be computed from the released sum.
+	// algorithms. Otherwise they contribute only the gradient with respect to m. Because the
+	// gradient with respect to ρ is s∘ε times that gradient, it can be computed from the released
+	// sum.
 	Joint bool
-	// If Preconditioned is true, the gradient with respect to ρ is divided by s before the clip, and
-	// multiplied by s after the noise was added. Otherwise, where s is small, this gradient would be
-	// small compared with the noise. Preconditioned requires Joint.
+	// If Preconditioned is true, the gradient with respect to ρ is divided by s before clipping,
+	// and multiplied by s after the noise has been added. Otherwise, this gradient would be small
+	// compared with the noise where s is small. Preconditioned requires Joint.
 	Preconditioned bool
-	// If Inside is true, the gradient of −KL(q ‖ cavity), divided by Records, is added to the
-	// contribution of every record before the clip, as in the published algorithm. Inside requires
-	// Joint.
+	// If Inside is true, the gradient of −KL(q ‖ cavity), divided by Records, is added to every
+	// record's contribution before clipping, as in the published algorithm. Inside requires Joint.
 	Inside  bool
 	Records float64
 	// Clip is the bound on the norm of a record's contribution. +Inf means no bound.
 	Clip float64
-	// Rate is the probability with which a record is in a batch. Sums are divided by Rate, and
-	// never by the size of a batch, which is private.
+	// Rate is the probability that a record is in a batch. Sums are divided by Rate, and never by
+	// the batch size, which is private.
 	Rate float64
 	// CavityMean and CavityPrecision are the mean and the precision of the cavity in each
 	// coordinate.
 	CavityMean, CavityPrecision []float64
-	// Optimiser moves the point (m, ρ), which has two numbers for each coordinate of θ. A run has
-	// Steps steps, and Schedule gives the size of each step.
+	// Optimiser moves the point (m, ρ), which has two numbers per coordinate of θ. A run has Steps
+	// steps, whose sizes come from Schedule.
 	Optimiser Optimiser
 	Schedule  Schedule
 	Steps     int
 	// Average is the share of the steps, counted from the end, over which [MeanField.Averaged]
-	// averages the means m and the parameters ρ of the standard deviations.
+	// averages m and ρ.
 	Average float64
 }
 
@@ -58,8 +58,8 @@ type MeanFieldOptions struct {
 type MeanField struct {
 	o       MeanFieldOptions
 	d, step int
-	// point holds the elements of m and then the elements of ρ. gradient is the gradient with
-	// respect to (m, ρ), and total is the sum of the points that are averaged.
+	// point has the elements of m, followed by those of ρ. gradient is the gradient with respect to
+	// (m, ρ), and total is the sum of the points that count for the average.
 	point, gradient, total []float64
 	averaged               int
 	sd                     []float64
@@ -67,7 +67,7 @@ type MeanField struct {
 	query                  Query
 }
 
-// NewMeanField starts a run at the given means and standard deviations, which it copies.
+// NewMeanField starts a run. It copies the given means and standard deviations.
 func NewMeanField(mean, sd []float64, o MeanFieldOptions) (*MeanField, error) {
 	d := len(mean)
 	if err := o.check(d); err != nil {
@@ -123,9 +123,9 @@ func (o *MeanFieldOptions) check(d int) error {
 	return nil
 }
 
-// Next begins a step: it draws ε and returns the query for the gradients of the records of the
-// batch at θ = m + s∘ε. The function normals must fill dst with independent standard normal
-// numbers. ε need not be secret. The query is valid until the next call to Next.
+// Next begins a step. It draws ε and returns the query for the gradients of the batch's records at
+// θ = m + s∘ε. The function normals must fill dst with independent standard normal numbers. ε need
+// not be secret. The query is valid until the next call of Next.
 func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 	for i, rho := range r.point[r.d:] {
 		r.sd[i] = math.Exp(rho)
@@ -180,15 +180,15 @@ func (r *MeanField) Update(sum []float64) {
 	}
 }
 
-// Averages reports whether the point after step t is one of the points that [MeanField.Averaged]
-// averages. The first step has t = 0.
+// Averages reports whether the point after step t counts for the average of [MeanField.Averaged].
+// The first step has t = 0.
 func (o *MeanFieldOptions) Averages(t int) bool {
 	return float64(o.Steps-t-1) < o.Average*float64(o.Steps)
 }
 
-// addData adds the data's part of the gradient with respect to (m, ρ) to r.gradient. sum is the
-// noisy sum of contributions, and scale converts it to the gradient of the expected log likelihood
-// of all records.
+// addData adds the part of the gradient that comes from the data to r.gradient. sum is the noisy
+// sum of contributions. scale converts it to the gradient of the expected log likelihood of all
+// records.
 func (r *MeanField) addData(sum []float64, scale float64) {
 	one := len(sum) / len(r.epsilon)
 	for k, epsilon := range r.epsilon {
@@ -214,9 +214,9 @@ func (r *MeanField) Step() int { return r.step }
 // Last writes the current mean and standard deviations of q.
 func (r *MeanField) Last(mean, sd []float64) { r.write(mean, sd, r.point, 1) }
 
-// Averaged writes the mean and the standard deviations of q for the average of the points (m, ρ)
+// Averaged writes the mean and the standard deviations of q at the average of the points (m, ρ)
 // over the last steps (see [MeanFieldOptions.Average]). Before the first of these steps, it writes
-// the current mean and standard deviations.
+// the current values.
 func (r *MeanField) Averaged(mean, sd []float64) {
 	if r.averaged == 0 {
 		r.Last(mean, sd)

@@ -5,15 +5,16 @@ import (
 	"fmt"
 )
 
-// AppendState appends the state of the run to dst, with the state of the optimiser.
+// AppendState appends the state of the run to dst, including that of the optimiser.
 func (r *MeanField) AppendState(dst []float64) []float64 {
 	dst = append(dst, float64(r.step), float64(r.averaged))
 	dst = append(append(dst, r.point...), r.total...)
 	return r.o.Optimiser.AppendState(dst)
 }
 
-// SetState restores a state that AppendState appended in a run with the same options. If the length
-// of the state or its number of steps is impossible, SetState returns an error and changes nothing.
+// SetState restores a state that AppendState has appended in a run with the same options. If the
+// length of the state, or its number of steps, is impossible, SetState returns an error and changes
+// nothing.
 func (r *MeanField) SetState(state []float64) error {
 	own := 2 + len(r.point) + len(r.total)
 	if len(state) < own {

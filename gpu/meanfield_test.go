@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// options returns the options of a run over all records, without a clip and with plain ascent steps
-// of size 1. An update then moves the point by exactly the gradient.
+// options returns the options of a run over all records without a clip. It takes plain ascent steps
+// of size 1, so an update moves the point by exactly the gradient.
 func options(d, draws int, joint bool) MeanFieldOptions {
 	o := MeanFieldOptions{
 		Draws: draws, Joint: joint, Clip: math.Inf(1), Rate: 1, Optimiser: SGD{}, Schedule: LinearDecay{1, 1}, Steps: 10,
@@ -24,9 +24,8 @@ func options(d, draws int, joint bool) MeanFieldOptions {
 }
 
 // The test compares the direction of a step with the gradient of the free energy at the same draws.
-// It computes the free energy from log densities and from the textbook formula for the divergence
-// of two Gaussians. It covers each of the options Joint, Inside and Preconditioned, and a run with
-// none of them.
+// The free energy comes from log densities and from the textbook formula for the divergence between
+// two Gaussians. The cases have the options Joint, Inside and Preconditioned, or none of them.
 func TestMeanFieldGradient(t *testing.T) {
 	m := build(t, "slopes")
 	rng := rand.New(rand.NewSource(1))
@@ -115,8 +114,8 @@ func freeEnergy(t *testing.T, m *model.Model, table *model.Table, point []float6
 	return total
 }
 
-// The test checks that a run with each optimiser reaches the exact posterior, which is known for
-// a Gaussian likelihood of known variance.
+// With each optimiser, a run must reach the exact posterior, which is known for a Gaussian
+// likelihood of known variance.
 func TestMeanFieldReachesPosterior(t *testing.T) {
 	b := model.NewBuilder("mean")
 	y := b.Real("y", -100, 100)
@@ -198,7 +197,7 @@ func TestMeanFieldErrors(t *testing.T) {
 	}
 }
 
-// The test compares the steps of each optimiser with lengths that were computed by hand.
+// The steps of each optimiser must have the lengths that were computed by hand.
 func TestOptimiserSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    Optimiser

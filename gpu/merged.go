@@ -1,7 +1,7 @@
 package gpu
 
-// This file computes the norms of gradients where one record may use the same element of a table
-// more than once. The contributions of a record to one element are added before they are squared.
+// This file computes the norms of gradients when one record may use a table element more than once.
+// A record's contributions to an element are added before they are squared.
 
 // An entry is the number that one leaf adds to a record's gradient with respect to one coordinate.
 // A leaf is a place where a record reads shared values.
@@ -10,12 +10,12 @@ type entry struct {
 	value float64
 }
 
-// mergeScratch holds the gradients of the records of a block with respect to the merged components
-// (plan.merged). A record uses few coordinates of such a component, so its gradient is stored as a
-// list of entries: the coordinates that the record uses, with their values.
+// mergeScratch has the gradients of a block's records with respect to the merged components
+// (plan.merged). A record uses few coordinates of such a component, so its gradient is a list of
+// entries: the coordinates that it uses, with their values.
 type mergeScratch struct {
 	entries [][]entry // entries of each component; those of record l begin at index l·width of the component
-	count   [][]int   // number of different coordinates of each record, for each component
+	count   [][]int   // number of different coordinates of each record, by component
 	width   []int
 }
 
@@ -33,8 +33,8 @@ func newMergeScratch(p *plan) mergeScratch {
 	return m
 }
 
-// norm computes the gradients of merged component i for each record of the block, and adds their
-// squared norms to the elements of squared. group has the leaves of the component.
+// norm computes each record's gradient with respect to merged component i, and adds the squared
+// norm to an element of squared. group has the leaves of the component.
 func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*leaf, squared []float64) {
 	for l, row := range n.rows {
 		list := m.entries[i][l*m.width[i] : l*m.width[i]]
@@ -58,8 +58,7 @@ func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*lea
 	}
 }
 
-// merge adds x to the entry of the list with the same coordinate. If there is none, merge appends
-// x.
+// merge adds x to the list's entry for the same coordinate. If there is none, merge appends x.
 func merge(list []entry, x entry) []entry {
 	for k := range list {
 		if list[k].coord == x.coord {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// zoo contains one model for each kind of likelihood, and models with other features, such as
-// records that use one coordinate twice.
+// zoo has one model for each kind of likelihood, and models with other features, such as records
+// that use a coordinate twice.
 var zoo = map[string]func() (*model.Model, error){
 	"logistic":   func() (*model.Model, error) { return regression.Build(programs.Logistic) },
 	"plain":      func() (*model.Model, error) { return plain.Build(programs.Logistic) },
@@ -61,7 +61,7 @@ func pairs() (*model.Model, error) {
 	y, i, j := b.Integer("y", 0, 1), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
 	s := b.Parameter(ir.Parameter{Name: "s", Rows: 3, Cols: 1, Constraint: model.Positive}, b.Normal(unit))
 	first := b.Gather(s, i)
-	// The second strength depends on the same coordinates as the first, but through another
+	// The second strength depends on the same coordinates as the first, but through a different
 	// function.
 	second := b.Gather(b.Apply(ir.Log, s), j)
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sub, first, b.Add(second, b.Gather(s, j)))))
@@ -129,8 +129,8 @@ func deep() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sum, h)))
 }
 
-// twice returns a generalised linear model in which one shared scalar is added to the predictor
-// twice and is also the scale.
+// twice returns a generalised linear model in which the same shared scalar is added to the
+// predictor twice and is also the scale.
 func twice() (*model.Model, error) {
 	b := model.NewBuilder("twice")
 	y, x := b.Real("y", -100, 100), b.Reals("x", []string{"a", "b"}, -50, 50)
@@ -148,7 +148,7 @@ func positive() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Linear(x, beta)))
 }
 
-// everything returns a model that has each operation at least once.
+// everything returns a model that uses each operation at least once.
 func everything() (*model.Model, error) {
 	b := model.NewBuilder("everything")
 	y, x := b.Real("y", -100, 100), b.Reals("x", []string{"a", "b"}, -50, 50)
@@ -183,8 +183,8 @@ func build(t fatal, name string) *model.Model {
 	return m
 }
 
-// randomTable returns a table of random rows that fit a model's columns. spread is the scale of
-// the numbers.
+// randomTable returns a table of random rows that fit the columns of a model. spread is the scale
+// of the numbers.
 func randomTable(t fatal, m *model.Model, rng *rand.Rand, rows int, spread float64) *model.Table {
 	t.Helper()
 	return load(t, m, rows, randomColumns(m, rng, rows, spread))

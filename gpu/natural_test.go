@@ -40,8 +40,8 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 	}
 }
 
-// The test checks that a step moves a coordinate in the direction of the gradient, by at most
-// the reach, for any size of the gradient and of the rate.
+// A step must move a coordinate in the direction of the gradient, but not further than the reach,
+// however large the gradient and the rate are.
 func TestNaturalStepHasAReach(t *testing.T) {
 	const reach = .5
 	natural := Natural{reach}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The test makes the computation of the last record panic. The record must contribute nothing,
-// and the contributions of the other records must have the same bits as without it.
+// The test makes the computation of the last record panic. This record must contribute nothing, and
+// the others must contribute the same bits as without it.
 //
 //abuse:case A13 a record whose gradient panics contributes zero, and no other record changes
 func TestPanicOfOneRecord(t *testing.T) {

@@ -9,16 +9,17 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// A leaf is a node of the program at which a record reads values that all records share. The
-// gradient of a record can be computed from the derivatives of its log density with respect to its
-// leaves, which are called adjoints.
+// A leaf is a node of the program at which a record reads values that all records share. From the
+// derivatives of its log density with respect to its leaves, called adjoints, the gradient of a
+// record can be computed.
 type leaf struct {
 	index int // index in the list of all leaves
 	node  int
 	op    ir.Op
 	table int // shared node that the leaf reads, called its table
-	other int // node of the vector that the table multiplies, or of an index into the table; −1 if there is none
-	// onTable is true if other is a column of the table of records, rather than a computed value.
+	other int // node of the vector that the table multiplies, or of an index into the table; −1 if neither exists
+	// onTable is true if other is a column of the table of records, and false if it is a computed
+	// value.
 	onTable    bool
 	rows, cols int // size of the table
 	// If direct is true, each element i of the table is a function of coordinate base+i alone. If
@@ -34,28 +35,27 @@ func (f *leaf) size() int { return f.rows * f.cols }
 // the coordinate to.
 type span struct{ from, to int }
 
-// A plan describes how the gradients of a program are computed. It divides the leaves into
-// components: leaves that depend on the same coordinates of θ are in the same component, so two
-// components share no coordinate.
+// A plan tells how to compute the gradients of a program. It divides the leaves into components.
+// Leaves that depend on the same coordinates of θ are in the same component, so two components
+// never share a coordinate.
 type plan struct {
 	m      *model.Model
 	d      int
 	leaves []leaf
-	// alone holds the leaves that are the only leaf of their component, if each element of their
-	// table depends on one coordinate. The norm of the gradient of such a component has a closed
-	// form.
+	// alone has leaves that are alone in their component, if each element of their table depends on
+	// one coordinate. For the norm of such a component's gradient, there is a closed form.
 	alone []*leaf
-	// merged holds the components that consist of several leaves, if all of them select elements of
-	// tables by index. A record uses few of the coordinates of such a component. Its contributions
-	// to the same coordinate are added before they are squared.
+	// merged has the components with several leaves that all select table elements by index. A
+	// record uses few coordinates of such a component. Its contributions to one coordinate are
+	// added before they are squared.
 	merged [][]*leaf
-	// dense holds the components that are neither in alone nor in merged. The gradients of these
-	// components are computed for all coordinates of the component.
+	// dense has all other components. Their gradients are computed for all coordinates of the
+	// component.
 	dense []*denseLayout
-	// sparse is true if a record uses only a few of the coordinates of some leaf.
+	// sparse is true if a record uses only a few coordinates of some leaf.
 	sparse bool
-	// row is nil unless the program has only one leaf, and every record's contribution is a
-	// multiple of the record's row in the table of records. row is then this leaf.
+	// row is the only leaf of the program, if every record's contribution is a multiple of its row
+	// in the table of records. Otherwise row is nil.
 	row *leaf
 	// generic turns the fused kernels off.
 	generic bool
@@ -63,8 +63,8 @@ type plan struct {
 
 // maxDense and maxJacobian limit the size of a dense component.
 const (
-	maxDense    = 1 << 12 // largest number of coordinates, and of elements of all tables together
-	maxJacobian = 1 << 18 // largest number of elements of the Jacobian
+	maxDense    = 1 << 12 // maximum number of coordinates, and of elements of all tables together
+	maxJacobian = 1 << 18 // maximum number of elements of the Jacobian
 )
 
 func newPlan(m *model.Model, generic bool) (*plan, error) {
@@ -272,8 +272,8 @@ func overlap(a, b []span) bool {
 	return false
 }
 
-// A denseLayout is a component in which the gradient of every record is computed for all
-// coordinates, even if the record depends only on some of the coordinates.
+// A denseLayout is a component in which every record gets a gradient with respect to all
+// coordinates, even if it depends on only a few.
 type denseLayout struct {
 	leaves []*leaf
 	coords []int32 // coordinates of the component in ascending order

@@ -6,11 +6,10 @@ import (
 	"testing"
 )
 
-// The test checks that a record contributes the same bits alone, among other records, and at any
-// position in a batch. Then adding or removing one record changes a sum by this record's
-// contribution only. If the rounding depended on the position, removing one record could change how
-// all other records are truncated to the lattice, and the sensitivity would grow with the number of
-// records.
+// A record must contribute the same bits alone, among other records, and at any position in a
+// batch. Then a sum changes only by the record's own contribution if the record is added or
+// removed. If rounding depended on the position, removing one record could change how all other
+// records are rounded to the lattice, and the sensitivity would grow with the number of records.
 func TestContributionDependsOnNoPlace(t *testing.T) {
 	for name := range zoo {
 		for _, generic := range []bool{false, true} {

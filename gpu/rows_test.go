@@ -26,9 +26,9 @@ func (s *rowCollect) AddRows(slopes []float64, rows []int32, x []float64) error 
 	return nil
 }
 
-// The test checks that a RowSink, which receives each contribution as a slope and a row, gets the
-// same contributions as a sink of whole vectors. It uses batches of several sizes and orders, and
-// some records whose density is not finite.
+// A RowSink gets each contribution as a slope and a row. It must get the same contributions as a
+// sink that gets whole vectors. The batches differ in size and order, and the density of some
+// records is not finite.
 func TestRowsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)
@@ -69,8 +69,8 @@ func TestRowsAreContributions(t *testing.T) {
 	}
 }
 
-// The test checks that a regression whose only parameters are coefficients passes slopes and
-// rows to a RowSink, unless the query needs the contributions themselves.
+// A regression whose only parameters are coefficients must pass slopes and rows to a RowSink,
+// unless the query needs the contributions themselves.
 func TestRegressionsPassRows(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	rows := func(name string, engine CPU, change func(q *Query)) bool {

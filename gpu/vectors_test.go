@@ -23,9 +23,9 @@ func (s *vectorCollect) AddVectors(values []float64) error {
 	return nil
 }
 
-// The test checks that a VectorSink, which receives many contributions in one call, gets the same
-// contributions as a sink that receives them one by one. If records use few coordinates, the engine
-// must not pass many vectors at once, unless the query adds a vector inside the clip.
+// A VectorSink gets many contributions in one call. They must be the same as those that another
+// sink gets one by one. If records use few coordinates, the engine must not pass many vectors at
+// once, unless the query adds a vector before clipping.
 func TestVectorsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)
@@ -63,8 +63,8 @@ func TestVectorsAreContributions(t *testing.T) {
 	}
 }
 
-// The test checks that scaleRows multiplies each row by its factor and writes nothing outside
-// the elements of the rows.
+// scaleRows must multiply each row by its factor, and must write nothing outside the rows'
+// elements.
 func TestScaledRows(t *testing.T) {
 	rng := rand.New(rand.NewSource(7))
 	for cols := 1; cols < 20; cols++ {

@@ -9,13 +9,13 @@ import (
 )
 
 // Planned fixes the batches, random numbers and noise of several steps in advance, so that a device
-// and the CPU compute the same steps. A Planned is a [dpmech.ProductPlan] or a [PlannedPlain].
+// and the CPU compute the same steps. It is a [dpmech.ProductPlan] or a [PlannedPlain].
 type Planned interface {
 	Sums
 	cuda.NetworkPlan
 
-	// PlaceBits sets src to the stream of random bits of a record in the current step.
-	// RecordNormals fills dst with the record's standard normal numbers.
+	// PlaceBits sets src to the random bits of a record in the current step. RecordNormals fills
+	// dst with the record's standard normal numbers.
 	PlaceBits(src *dpmech.Stream, record uint32)
 	RecordNormals(dst []float64, src *dpmech.Stream, record uint32)
 }
@@ -48,7 +48,7 @@ func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	return t.push()
 }
 
-// A DeviceError reports that a device failed. The trainer is unchanged. The caller can call
+// A DeviceError means that a device has failed. The trainer has not changed. The caller can call
 // [Trainer.Detach] and the plan's method Reclaim, and then compute the steps on the CPU.
 type DeviceError struct{ Err error }
 

@@ -15,8 +15,8 @@ import (
 // Options are the options of a [Trainer].
 type Options struct {
 	Rate    float64 // step size of Adam
-	Batch   float64 // public number by which sums are divided, such as the expected size of a batch
-	Workers int     // number of goroutines, which does not affect the result
+	Batch   float64 // public number by which sums are divided, such as the expected batch size
+	Workers int     // number of goroutines; it does not affect the result
 }
 
 // A Trainer updates a network's weights step by step.
@@ -33,13 +33,13 @@ type Trainer struct {
 	// random streams, one for each tile of a batch, so that the number of workers does not affect
 	// results
 	streams []*dpmech.Stream
-	order   []int // indices of the parts in which a sum is released, the largest part first, so that workers finish at about the same time
+	order   []int // indices of the parts in which a sum is released; the largest come first, so that workers finish at about the same time
 	adam    math32.Adam
 	first   [layers]math32.Panels
 	second  [layers]math32.Panels
 	plan    Planned       // plan of the current steps; nil without a plan
 	card    *cuda.Network // attached device; nil for the CPU
-	behind  bool          // whether the device has newer weights and moments than the network
+	behind  bool          // whether the device's weights and moments are newer than the network's
 
 	// These fields belong to the current step.
 	batch        []uint32
@@ -131,9 +131,9 @@ func (t *Trainer) Step() error {
 	return t.failed
 }
 
-// cut divides the batch into chunks of whole tiles. Chunks are large at first, because a large
-// chunk reads the weights less often. Later chunks are smaller, so that the workers finish at about
-// the same time.
+// cut divides the batch into chunks of whole tiles. The first chunks are large, because the weights
+// are read less often then. Later chunks are smaller, so that the workers finish at about the same
+// time.
 func (t *Trainer) cut() {
 	const most = recordsAtOnce / math32.TileRows
 	tiles := math32.Tiles(len(t.batch), math32.TileRows)
@@ -207,7 +207,7 @@ func (t *Trainer) draw(p *pass, places []int) {
 	p.deviate(len(places))
 }
 
-// takePiece releases one part of the sum of gradients, and moves the weights of this part.
+// takePiece releases one part of the gradient sum, and moves the weights in this part.
 func (t *Trainer) takePiece(worker, task int) {
 	i := t.order[task]
 	part := t.parts[i]
@@ -225,7 +225,7 @@ func (t *Trainer) takePiece(worker, task int) {
 	t.network.turn(l, part.From, part.To)
 }
 
-// note stores err for Step to return, if err is the first error of the step.
+// note keeps err for Step to return if it is the first error of the step.
 func (t *Trainer) note(err error) {
 	if err == nil {
 		return

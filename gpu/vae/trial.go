@@ -13,8 +13,8 @@ import (
 // These are the sizes of the data and the steps of [Try].
 const (
 	tryRecords = 100
-	// tryTogether is the number of records of a batch that the matrix product adds. Some batches
-	// are larger, and their remaining records are added one by one, so the trial covers both ways.
+	// tryTogether is the number of records in a batch that the matrix product adds up. Some batches
+	// have more records, which are added one by one. So the trial covers both ways.
 	tryTogether = 30
 	trySteps    = 3
 	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest value in the layer

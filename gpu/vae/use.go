@@ -69,8 +69,8 @@ func (p *pass) loss(i int) float64 {
 	return loss
 }
 
-// Reconstruct returns, for each image, the probabilities of the pixels at the mean of the image's
-// latent vector. It draws the pixels of the images first.
+// Reconstruct draws the pixels of each image and returns the probabilities of its pixels at the
+// mean of its latent vector.
 func (n *Network) Reconstruct(images [][]byte, src *dpmech.Stream) [][]float32 {
 	p := newPass(n)
 	var all [][]float32
@@ -83,8 +83,7 @@ func (n *Network) Reconstruct(images [][]byte, src *dpmech.Stream) [][]float32 {
 	return all
 }
 
-// Generate returns the probabilities of the pixels of new images. It draws their latent vectors
-// from the prior.
+// Generate draws latent vectors from the prior and returns the pixel probabilities of new images.
 func (n *Network) Generate(images int, src *dpmech.Stream) [][]float32 {
 	p := newPass(n)
 	var all [][]float32
@@ -99,8 +98,8 @@ func (n *Network) Generate(images int, src *dpmech.Stream) [][]float32 {
 	return all
 }
 
-// probabilities returns the probabilities of the pixels of the pass's first record, given its
-// latent vector.
+// probabilities returns the pixel probabilities of the pass's first record, given its latent
+// vector.
 func (p *pass) probabilities() []float32 {
 	p.decode(1)
 	out, probability := p.out[decoderOutput].row(0, p.of.Pixels), make([]float32, p.of.Pixels)

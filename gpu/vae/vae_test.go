@@ -30,7 +30,7 @@ func network(t testing.TB, seed uint64) *Network {
 	return n
 }
 
-// sampler returns the sampler of a number of records.
+// sampler returns the sampler for the given number of records.
 func sampler(t testing.TB, sampling dpmech.Sampling, records int) dpmech.Sampler {
 	t.Helper()
 	s, err := sampling.Sampler(records)
@@ -124,8 +124,8 @@ func (n *Network) flat() []float64 {
 	return theta
 }
 
-// materialise returns the gradient of a record: the outer product of each pair, one after
-// another.
+// materialise returns the gradient of a record, which consists of the outer products of the pairs,
+// one after another.
 func materialise(pairs []dpmech.Pair) []float64 {
 	var g []float64
 	for _, p := range pairs {
@@ -146,7 +146,7 @@ func norm(v []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// The test compares a record's gradient with finite differences of its loss, for every weight.
+// For every weight, the test compares a record's gradient with a finite difference of its loss.
 func TestGradientAgainstFiniteDifferences(t *testing.T) {
 	n := network(t, 1)
 	images := made(recordsAtOnce-1, small.Pixels)
@@ -182,8 +182,7 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 	}
 }
 
-// The test compares the number of weights of the d3p paper's network with the number in the
-// paper.
+// The network of the d3p paper must have as many weights as the paper says.
 func TestParameters(t *testing.T) {
 	if got := mnist.Parameters(); got != 688884 {
 		t.Errorf("%d parameters, d3p has 688884", got)
@@ -202,10 +201,9 @@ func mechanism(t testing.TB, records, together int, sampling dpmech.Sampling, cl
 	return m
 }
 
-// The test checks that a private step releases the sum of clipped gradients plus noise. It
-// computes each gradient explicitly and clips it by its own norm. Each element of the release
-// must be within seven standard deviations of the noise, which correct noise exceeds with
-// probability 1e-9.
+// A private step must release the sum of clipped gradients plus noise. The test computes each
+// gradient explicitly and clips it by its own norm. Each element of the release must be within
+// seven standard deviations of the noise. Correct noise is outside with probability 1e-9.
 func TestStepReleasesClippedGradients(t *testing.T) {
 	const records, clip, sigma = 40, 30., 1e-3
 	n := network(t, 3)
@@ -285,7 +283,7 @@ func train(t *testing.T, workers, steps int, private bool) []float64 {
 	return n.flat()
 }
 
-// The test checks that the result of training does not depend on the number of workers.
+// The number of workers must not affect the result of training.
 func TestWorkersAgree(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		want := train(t, 1, 12, private)
@@ -297,8 +295,8 @@ func TestWorkersAgree(t *testing.T) {
 	}
 }
 
-// The test checks that the loss of many images does not depend on the number of workers. It must
-// equal the mean loss that the network computes image by image from the same random numbers.
+// The number of workers must not affect the loss of many images. The loss must equal the mean loss
+// that the network computes image by image from the same random numbers.
 func TestLossOfAnyWorkers(t *testing.T) {
 	n := network(t, 9)
 	images := made(2*recordsAtOnce+5, small.Pixels)
@@ -317,8 +315,8 @@ func TestLossOfAnyWorkers(t *testing.T) {
 	}
 }
 
-// The test checks that steps lower the loss on images with structure, and that the padding of
-// the weights stays zero.
+// Steps must lower the loss on images with structure, and must leave the padding of the weights
+// zero.
 func TestTrainingLearns(t *testing.T) {
 	n := network(t, 9)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -370,7 +368,7 @@ func TestTrainingLearns(t *testing.T) {
 	}
 }
 
-// The test checks that a record's gradient has the same bits at any position in a chunk.
+// A record's gradient must have the same bits at any position in a chunk.
 func TestGradientDependsOnNoPlace(t *testing.T) {
 	n := network(t, 15)
 	images := made(recordsAtOnce, small.Pixels)
@@ -402,8 +400,8 @@ func TestGradientDependsOnNoPlace(t *testing.T) {
 	}
 }
 
-// The test checks that pixels are drawn with the probabilities of the image. Each count must be
-// within six standard deviations, which correct draws exceed with probability 2e-9.
+// Pixels must be drawn with the probabilities of the image. Each count must be within six standard
+// deviations. Correct draws are outside with probability 2e-9.
 func TestPixelsAreDrawn(t *testing.T) {
 	n := network(t, 16)
 	p := newPass(n)
@@ -428,8 +426,8 @@ func TestPixelsAreDrawn(t *testing.T) {
 	}
 }
 
-// The test checks that chunks cover the batch, consist of whole tiles that fit in a pass, and
-// end with a small chunk.
+// Chunks must cover the batch, consist of whole tiles that fit in a pass, and end with a small
+// chunk.
 func TestChunks(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 16, 200} {
 		tr := &Trainer{options: Options{Workers: workers}}
