@@ -316,7 +316,7 @@ func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) 
 		if a.at.Failed < maxFailures {
 			return nil
 		}
-		// The coordinator can see when the client stops. It must not learn from this when the
+		// The coordinator sees when the client stops. It must not learn from this when the
 		// computation ended.
 		if err := a.keepPace(ctx, r, ask); err != nil {
 			return err

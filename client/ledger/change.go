@@ -136,8 +136,8 @@ type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "ledger: " + r.Reason }
 
-// next returns an entry with the next number, the hash of the last entry, and the other fields that
-// budgets and charges have in common.
+// next returns an entry with the next number, the hash of the last entry, and the other fields
+// that budgets and charges have in common.
 func (s *Store) next(dataset string, now time.Time) Entry {
 	sequence, head := s.chain.head()
 	return Entry{
