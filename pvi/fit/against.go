@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// AgainstPrior compares the posterior of a coordinate of θ with its prior, and with the posteriors
-// under other priors.
+// AgainstPrior compares the posterior of one coordinate of θ with its prior, and with the
+// posteriors that other priors would lead to.
 type AgainstPrior struct {
 	Name  string `json:"name"`
 	Log   bool   `json:"log"` // whether the coordinate is the logarithm of the parameter
@@ -18,26 +18,28 @@ type AgainstPrior struct {
 
 	Posterior Moment `json:"posterior"`
 
-	// Narrow and Wide are the posteriors under priors with half and twice the sds. They are nil if
-	// not proper.
+	// Narrow and Wide are the posteriors under priors with half and twice the standard deviations.
+	// They are nil if these posteriors are improper.
 	Narrow *Moment `json:"if_priors_half_as_wide,omitempty"`
 	Wide   *Moment `json:"if_priors_twice_as_wide,omitempty"`
 }
 
-// A Moment holds the mean and the sd of one coordinate, on the model's scale.
+// A Moment holds the mean and the standard deviation of one coordinate, on the model's scale.
 type Moment struct {
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"`
 }
 
-// Shift returns the mean of other minus the mean of a.Posterior, in sds of a.Posterior.
+// Shift returns how far other is from a.Posterior: the difference of the means, in standard
+// deviations of a.Posterior.
 func (a *AgainstPrior) Shift(other *Moment) float64 {
 	return (other.Mean - a.Posterior.Mean) / a.Posterior.SD
 }
 
-// AgainstPrior compares the posterior N(mean, cov) of every coordinate with its prior. For other
-// priors it keeps the Gaussian likelihood, whose precision is that of the posterior minus that of
-// the prior. It returns nil unless the priors of the coordinates are normal and independent.
+// AgainstPrior compares the posterior of each coordinate with its prior, where N(mean, cov) is the
+// posterior of all coordinates. To find the posterior under another prior, it keeps the Gaussian
+// likelihood, whose precision is the posterior's minus the prior's. AgainstPrior returns nil unless
+// the coordinates have independent normal priors.
 func (m *Model) AgainstPrior(mean []float64, cov mat.Symmetric) ([]AgainstPrior, error) {
 	if m.General() || m.Centred() {
 		return nil, nil
@@ -84,14 +86,14 @@ func moments(mean []float64, cov mat.Symmetric) []Moment {
 	return out
 }
 
-// Conflict names the parameters whose posterior mean is farther from the prior mean than is
-// plausible. It returns "" if there are none. The moments of prior and posterior are on the model's
+// Conflict returns the names of parameters whose posterior mean is implausibly far from the prior
+// mean, or "" if there are none. The moments of the prior and the posterior are on the model's
 // scale.
 //
-// If the truth is drawn from the prior, the posterior mean of a parameter varies around the prior
-// mean, with the prior variance minus the posterior variance. More than three sds are not
-// plausible. This is the check of Evans and Moshonov ("Checking for prior-data conflict", Bayesian
-// Analysis 1(4), 2006), applied to each posterior mean.
+// If the true value is drawn from the prior, the posterior mean of a parameter varies around the
+// prior mean. Its variance is the prior variance minus the posterior variance. More than three
+// standard deviations are implausible. This is the check of Evans and Moshonov ("Checking for
+// prior-data conflict", Bayesian Analysis 1(4), 2006), applied to each posterior mean.
 func (m *Model) Conflict(priorMean []float64, prior mat.Symmetric, mean []float64, posterior mat.Symmetric) string {
 	const most = 3
 	var names []string

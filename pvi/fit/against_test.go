@@ -13,7 +13,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// The posterior for another prior is that of a fit with this prior, if the model is conjugate.
+// In a conjugate model, the posterior that AgainstPrior computes for another prior equals that of a
+// fit with this prior.
 func TestAgainstPriorIsAnotherFit(t *testing.T) {
 	fitWith := func(width float64) (*Model, []float64, []AgainstPrior) {
 		m := modelOf(t, fmt.Sprintf(`
@@ -55,8 +56,8 @@ column = [
 			t.Errorf("%s: the mean moves by %g sds, want %g", a.Name, got, want)
 		}
 	}
-	// Here the posterior is wider than the prior, so the Gaussian likelihood has a negative
-	// precision. Only a narrower prior then gives a proper posterior.
+	// Here the posterior is wider than the prior, so the Gaussian likelihood has a negative precision.
+	// The posterior is then proper only under a narrower prior.
 	d := m.Dim()
 	cov := mat.NewDiagDense(d, slices.Repeat([]float64{1.5}, d))
 	if all, err := m.AgainstPrior(make([]float64, d), cov); err != nil || all[0].Narrow == nil || all[0].Wide != nil {
@@ -67,8 +68,9 @@ column = [
 	}
 }
 
-// If the truth is drawn from the prior, Conflict names a parameter with the probability of more
-// than three sds, 0.0027. It names a parameter whose truth is ten prior sds away.
+// If the true values are drawn from the prior, Conflict reports a parameter with probability
+// 0.0027, that of more than three standard deviations. If the true value of a parameter is ten
+// prior standard deviations away, Conflict reports it.
 func TestConflict(t *testing.T) {
 	m := newModel(t, "logistic")
 	random := rand.New(rand.NewPCG(7, 8))

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Load accepts a record with a value on its public bound, even if scaling rounds it beyond the
-// bound. An error would reveal the value.
+// Load accepts a record with a value exactly on its public bound, even if rounding moves the scaled
+// value beyond the bound. An error would reveal the value.
 func TestRecordsOnTheirBoundsAreLoaded(t *testing.T) {
 	const text = `
 study = { version = 1, name = "bounds" }
@@ -52,8 +52,8 @@ bounds = [%[1]g, %[2]g]
 	}
 }
 
-// With a million interactions, New returns an error at the first name that is too long, without
-// making the others.
+// With a million interactions, New returns an error at the first name that is too long. It does not
+// build the other names.
 func TestLongNamesAreNotWrittenOut(t *testing.T) {
 	text := "study = { version = 1, name = \"long\" }\nmodel = { family = \"linear\", outcome = \"y\", terms = [\"a*b*c\"], noise_sd = 1.0 }\n" +
 		"inference = { rounds = 1, q = \"diagonal\" }\nprivacy.unit = \"none\"\n[[column]]\nname = \"y\"\ntype = \"numeric\"\nbounds = [0, 1]\n"

@@ -11,27 +11,29 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Check compares a statistic of the records' outcomes with its distribution over outcomes that
+// A Check compares a statistic of the observed outcomes with its distribution over outcomes that
 // the model draws for the same records (Rubin 1984; Gelman, Meng and Stern 1996). It depends on the
-// records, so it must not leave the machine that has them.
+// records, and must not leave the machine that has them.
 type Check struct {
 	Statistic string  `json:"statistic"`
 	Observed  float64 `json:"observed"`
-	Low       float64 `json:"low"` // the central 95 % of the drawn statistics lie between Low and High
+	Low       float64 `json:"low"` // the central 95 % of the drawn statistics are between Low and High
 	High      float64 `json:"high"`
-	// Above is the share of drawn statistics above the observed one. A tie counts half.
+	// Above is the fraction of drawn statistics that are larger than the observed one. Ties count
+	// half.
 	Above float64 `json:"above"`
 }
 
 const (
 	replications = 400
-	mostChecked  = 5000 // largest number of records in a check
+	mostChecked  = 5000 // largest number of records that a check uses
 )
 
-// Check compares statistics of the outcomes in s with those of outcomes drawn for the same records,
-// with θ from the Gaussian posterior natural. If there are more than 5,000 records, it uses only
-// every second, or third, and so on. Outcomes are in the units of their column. It returns nil if
-// there are no records, or if the model is not a regression (see [Model.General]).
+// Check compares statistics of the outcomes in s with those of outcomes drawn for the same records.
+// For this purpose θ is drawn from the Gaussian posterior natural. If there are more than 5,000
+// records, Check uses only every second one, or every third, and so on. Outcomes are in the units
+// of their column. Check returns nil if there are no records, or if the model is not a regression
+// (see [Model.General]).
 func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64, r solver.Source) ([]Check, error) {
 	if s.Len() == 0 || m.General() {
 		return nil, nil
@@ -74,7 +76,7 @@ func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64,
 	return out, nil
 }
 
-// place compares c.Observed with the statistics of drawn outcomes, which it sorts.
+// place compares c.Observed with the statistics of drawn outcomes. It sorts these.
 func (c *Check) place(drawn []float64) {
 	slices.Sort(drawn)
 	c.Low, c.High = drawn[replications/40], drawn[replications-1-replications/40]
@@ -88,7 +90,8 @@ func (c *Check) place(drawn []float64) {
 	}
 }
 
-// inUnits converts outcomes from the model's scale to the units of their column, within its bounds.
+// inUnits converts outcomes from the model's scale to the units of their column, and limits them to
+// its bounds.
 func (m *Model) inUnits(column *study.Column, y []float64) []float64 {
 	out := slices.Clone(y)
 	kind := m.Study.Model.Kind()
@@ -103,7 +106,7 @@ func (m *Model) inUnits(column *study.Column, y []float64) []float64 {
 	return out
 }
 
-// A statistic is a function of the outcomes of records.
+// A statistic is a function of the outcomes of several records.
 type statistic struct {
 	name string
 	of   func(y []float64) float64
@@ -119,8 +122,8 @@ func (m *Model) statistics(s *shard.Shard, records []int, mean []float64) []stat
 		return all
 	}
 	all := []statistic{{"mean", average}}
-	// The thirds of the records with the lowest and the highest predictions show whether the
-	// columns have as strong an effect as in the model.
+	// Comparing the thirds with the lowest and the highest predictions shows whether the columns have
+	// as strong an effect as the model says.
 	if n := len(records) / 3; n > 0 {
 		order := m.byPredictor(s, records, mean)
 		of := func(rows []int) func([]float64) float64 {
@@ -143,7 +146,8 @@ func (m *Model) statistics(s *shard.Shard, records []int, mean []float64) []stat
 	return all
 }
 
-// byPredictor returns the indices of the elements of records, sorted by the predictor at θ = mean.
+// byPredictor sorts records by the predictor at θ = mean, and returns the indices of its elements
+// in that order.
 func (m *Model) byPredictor(s *shard.Shard, records []int, mean []float64) []int {
 	eta, order := make([]float64, len(records)), make([]int, len(records))
 	for k, i := range records {

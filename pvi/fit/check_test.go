@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// If outcomes are drawn at the posterior's mean, the shares of larger drawn statistics are about
-// one half on average. If they are drawn at another θ, at least one observed statistic lies outside
-// its interval.
+// For outcomes drawn at the posterior mean, about half of the drawn statistics are larger than the
+// observed one, on average. For outcomes drawn at a different θ, at least one observed statistic
+// lies outside its interval.
 func TestCheck(t *testing.T) {
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts", "softmax", "known noise"} {
 		m := newModel(t, name)
@@ -91,7 +91,7 @@ func drawnShard(m *Model, n int, theta []float64, r *rand.Rand) *shard.Shard {
 		case study.Count:
 			y = min(max(y, column.Low), column.High)
 		case study.Binary:
-			for level := range 3 { // level of the column c
+			for level := range 3 { // level of column c
 				if m.Study.Model.Positive.Of(float64(level)) == (y == 1) {
 					y = float64(level)
 					break

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// compile builds the record program of a study whose model is a program in the Stan language.
+// compile builds the record program of a study whose model is written in the Stan language.
 func (m *Model) compile() (*model.Model, error) {
 	compiled, err := m.compiled(m.Study.Model.Program.Tree, false)
 	if err != nil {
@@ -20,8 +20,8 @@ func (m *Model) compile() (*model.Model, error) {
 	return compiled.Model, nil
 }
 
-// compiled compiles a program with the study's data. If predict is true, it adds quantities of
-// records to a program that generates none (see [program.Data]).
+// compiled compiles a program with the study's data. If predict is true and the program has no
+// generated quantities, compiled adds quantities of records (see [program.Data]).
 func (m *Model) compiled(tree *syntax.Program, predict bool) (*program.Compiled, error) {
 	p := m.Study.Model.Program
 	data := program.Data{
@@ -56,8 +56,8 @@ func (m *Model) compiled(tree *syntax.Program, predict bool) (*program.Compiled,
 	return compiled, nil
 }
 
-// runs returns an error if the evaluator of record programs cannot run m. The study is then refused
-// before any client runs it.
+// runs returns an error if the evaluator of record programs cannot run m. A study with such a model
+// is refused before a client tries to run it.
 func runs(m *model.Model) error {
 	table, err := m.Load(0, make([][]float64, len(m.Columns())))
 	if err != nil {
@@ -78,8 +78,8 @@ func (m *Model) numbers() int {
 	return n
 }
 
-// Divide distributes the numbers x of records, with width numbers each, among the columns of the
-// program, for [model.Model.Load].
+// Divide distributes the numbers x of several records among the columns of the program, as
+// [model.Model.Load] expects them. Each record has width numbers.
 func (m *Model) Divide(x []float64, width int) [][]float64 {
 	var columns [][]float64
 	first := 0
@@ -94,7 +94,8 @@ func (m *Model) Divide(x []float64, width int) [][]float64 {
 	return columns
 }
 
-// Notes returns the compiler's notes about the study's program, with their places, or "".
+// Notes returns the compiler's notes about the study's program, each with its place, or "" if there
+// are none.
 func (m *Model) Notes() string {
 	if len(m.notes) == 0 {
 		return ""

@@ -59,8 +59,8 @@ const programData = `data {
 }
 `
 
-// families has a program in the Stan language for each regression family, with parameters in the
-// order of the family's θ.
+// families has a program in the Stan language for each regression family. The order of the
+// parameters is that of the family's θ.
 var families = []struct{ name, keys, parameters, model string }{
 	{"linear", "outcome = \"y\"\nnoise_sd = \"learned\"", "real l;", "l ~ normal(log(0.5), log(3)); y ~ normal(eta, exp(l));"},
 	{"linear", "outcome = \"y\"\nnoise_sd = 1.5", "", "for (n in 1:N) target += normal_lpdf(y[n] | eta[n], 1.5);"},
@@ -75,7 +75,7 @@ var families = []struct{ name, keys, parameters, model string }{
 	},
 }
 
-// Each regression family has the same log densities of records and of the prior as its program,
+// Each regression family has the same log densities as its program, for records and for the prior,
 // with and without a group.
 func TestProgramsOfFamilies(t *testing.T) {
 	for _, f := range families {
@@ -130,7 +130,7 @@ func someRows(r *rand.Rand, n int) *shard.Records {
 	return records
 }
 
-// same fails the test unless both models have the same log densities at random points for random
+// same fails the test if the two models have different log densities at random points for random
 // records.
 func same(t *testing.T, family, program *fit.Model) {
 	t.Helper()

@@ -10,40 +10,41 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Conditional holds the expected outcomes of made-up records that differ in one column at a time.
-// It depends on records only through the posterior.
+// A Conditional holds expected outcomes of made-up records that differ from a reference in one
+// column each. It depends on real records only through the posterior.
 type Conditional struct {
-	Names     []string // one, or a probability for each class
-	Reference []Held   // values shared by all made-up records
+	Names     []string // a single name, or one for each class
+	Reference []Held   // values that all made-up records have in common, except in the column that varies
 	Rows      []Expected
 }
 
-// A Held describes the value of a column in a made-up record.
+// A Held is the value of a column in a made-up record, as text.
 type Held struct{ Column, Value, Unit string }
 
-// An Expected is a made-up record with its expected outcome.
+// An Expected is a made-up record together with its expected outcome.
 type Expected struct {
-	Held            // column in which the record differs from the reference
-	Of   []Quantity // expected values in the order of Names; without a spread if there is no finite mean
+	Held            // the column that differs from the reference, and its value
+	Of   []Quantity // expected values in the order of Names; without a Spread if the mean is infinite
 }
 
 const (
-	conditionalPoints = 5  // number of values of a numeric column, evenly spaced between its bounds
-	mostConditional   = 30 // largest number of columns in which records differ
-	mostLevels        = 20 // largest number of levels of a column in which records differ
+	conditionalPoints = 5  // number of values tried for a numeric column, evenly spaced between its bounds
+	mostConditional   = 30 // largest number of columns that are varied
+	mostLevels        = 20 // largest number of levels in a column that is varied
 	mostParameters    = 1000
 )
 
-// Conditional returns the expected outcomes of records in which one column varies. A numeric column
-// takes 5 values, and any other column takes each of its levels. The other columns stay in the
-// middle of their bounds, or at their first level. Bounds from a standardisation replace the
-// declared ones.
+// Conditional returns the expected outcomes of records in which one column is varied. In a numeric
+// column it tries 5 values, and in any other column each level. The other columns stay in the
+// middle of their bounds or at their first level. If a standardisation found narrower bounds, it
+// uses those.
 //
 // For a program, the expected outcomes are the quantities of a record whose names end in _expected.
 //
-// There are at most 30 columns, with at most 20 levels each. Columns without an effect on the
-// expected outcome are left out. The result is nil if no column remains, if the model has no
-// expected outcome, or if it has more than 1,000 parameters, which take long to draw.
+// Conditional varies at most 30 columns with at most 20 levels each, and leaves out columns that do
+// not affect the expected outcome. It returns nil if no column is left or if the model has no
+// expected outcome. It also returns nil for more than 1,000 parameters, because drawing those would
+// take long.
 func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	st := m.Study
 	if m.Dim() > mostParameters || st.Model.Program == nil && st.Model.Kind() == study.NoOutcome {
@@ -53,7 +54,7 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	columns := slices.DeleteFunc(st.Modelled(), func(i int) bool { return i == outcome || len(st.Columns[i].Levels) > mostLevels })
 	columns = columns[:min(len(columns), mostConditional)]
 	made := &shard.New{Records: new(shard.Records), Absent: make([]bool, len(st.Columns))}
-	if outcome >= 0 { // a formula names no outcome, and its expected outcome does not depend on it
+	if outcome >= 0 { // a formula does not say which column is the outcome, and its expected outcome does not depend on that column
 		made.Absent[outcome] = true
 	}
 	reference := make([]float64, len(st.Columns))
@@ -108,17 +109,17 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	return out, nil
 }
 
-// scaled returns a copy of c with the bounds of its scale, which a standardisation may have
-// narrowed.
+// scaled returns a copy of c whose bounds are those used for scaling. A standardisation may have
+// narrowed them.
 func scaled(c *study.Column) *study.Column {
 	narrow, b := *c, c.Scale()
 	narrow.Low, narrow.High = b.Low, b.High
 	return &narrow
 }
 
-// expectedOf returns the names and indices of the expected values among a record's quantities. In a
-// program their names end in _expected. In a family they are all but the log density and a new
-// outcome.
+// expectedOf finds the expected values among the quantities of a record, and returns their names
+// and indices. In a program, their names end in _expected. In a family, they are all quantities
+// except the log density and a new outcome.
 func expectedOf(st *study.Study, quantities []string) (names []string, at []int) {
 	for i, name := range quantities {
 		if strings.HasSuffix(name, "_expected") || st.Model.Program == nil && name != logLikelihood && !strings.HasSuffix(name, "_rep") {
@@ -128,8 +129,8 @@ func expectedOf(st *study.Study, quantities []string) (names []string, at []int)
 	return names, at
 }
 
-// middle returns the value of a column in the reference record: the middle of the transformed
-// bounds, rounded for counts, or the first level.
+// middle returns the value of a column in the reference record. This is the middle of the
+// transformed bounds, rounded for counts, or the first level.
 func middle(st *study.Study, column int) float64 {
 	c := &st.Columns[column]
 	if c.Type != study.Numeric {
@@ -138,8 +139,7 @@ func middle(st *study.Study, column int) float64 {
 	return whole(st, column, scaled(c).Edges(2)[1:2])[0]
 }
 
-// valuesOf returns the values of a column for which expected outcomes are computed: equally spaced,
-// or all levels.
+// valuesOf returns the values of a column to try: equally spaced ones, or all levels.
 func valuesOf(st *study.Study, column int) []float64 {
 	c := &st.Columns[column]
 	if c.Type == study.Numeric {
@@ -152,7 +152,8 @@ func valuesOf(st *study.Study, column int) []float64 {
 	return levels
 }
 
-// whole rounds increasing values if the column has whole numbers, and removes repetitions.
+// whole rounds values, which are increasing, if the column must contain whole numbers, and removes
+// duplicates.
 func whole(st *study.Study, column int, values []float64) []float64 {
 	if !st.Counts(column) {
 		return values
@@ -163,7 +164,7 @@ func whole(st *study.Study, column int, values []float64) []float64 {
 	return slices.Compact(values)
 }
 
-// held describes the value x of a column. A number has four significant digits.
+// held returns the value x of a column as text. Numbers get four significant digits.
 func held(c *study.Column, x float64) Held {
 	switch {
 	case c.Type != study.Numeric:
@@ -174,7 +175,7 @@ func held(c *study.Column, x float64) Held {
 	return Held{c.Name, strconv.FormatFloat(x, 'g', 4, 64), c.Unit}
 }
 
-// differ reports whether the expected values differ between records.
+// differ reports whether the expected values of the records are not all the same.
 func differ(all [][]Quantity) bool {
 	for _, one := range all[1:] {
 		for i, q := range one {

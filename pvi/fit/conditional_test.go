@@ -40,8 +40,8 @@ positive = "yes"
 terms = ["x", "g"]
 `
 
-// In a logistic regression, the quantiles of an expected outcome are the logistic function of those
-// of the predictor, which is normal.
+// In a logistic regression, the predictor is normal. Applying the logistic function to its
+// quantiles gives the quantiles of the expected outcome.
 func TestConditional(t *testing.T) {
 	m := parsed(t, conditionalStudy)
 	mean, sd := []float64{-.5, 1.5, .25}, []float64{.2, .3, .1}
@@ -55,7 +55,7 @@ func TestConditional(t *testing.T) {
 	logistic := func(eta float64) float64 { return 1 / (1 + math.Exp(-eta)) }
 	want := []struct {
 		column, value string
-		x, g          float64 // on the model's scale
+		x, g          float64 // values on the model's scale
 	}{{"x", "1", -1, 0}, {"x", "2", -.5, 0}, {"x", "4", 0, 0}, {"x", "8", .5, 0}, {"x", "16", 1, 0}, {"g", "a", 0, 0}, {"g", "b", 0, 1}}
 	if len(c.Rows) != len(want) || len(c.Names) != 1 || len(c.Reference) != 2 || c.Reference[0] != (fit.Held{Column: "x", Value: "4", Unit: "mm"}) || c.Reference[1] != (fit.Held{Column: "g", Value: "a"}) {
 		t.Fatalf("%+v", c)
@@ -64,7 +64,8 @@ func TestConditional(t *testing.T) {
 		eta := mean[0] + mean[1]*w.x + mean[2]*w.g
 		spread := math.Sqrt(sd[0]*sd[0] + sd[1]*sd[1]*w.x*w.x + sd[2]*sd[2]*w.g*w.g)
 		got := c.Rows[i]
-		// Quantiles of 1,024 draws have sds of at most .04 and .09, in units of the spread.
+		// With 1,024 draws, the quantiles have standard deviations of at most .04 and .09, relative to
+		// the spread.
 		for _, q := range []struct{ got, z, tolerance float64 }{{got.Of[0].Q50, 0, .16}, {got.Of[0].Lower, -1.96, .36}, {got.Of[0].Upper, 1.96, .36}} {
 			if low, high := logistic(eta+(q.z-q.tolerance)*spread), logistic(eta+(q.z+q.tolerance)*spread); got.Column != w.column || got.Value != w.value || !(low < q.got && q.got < high) {
 				t.Errorf("%s = %s: a quantile is %g, not between %g and %g for %s = %s", got.Column, got.Value, q.got, low, high, w.column, w.value)
@@ -76,8 +77,8 @@ func TestConditional(t *testing.T) {
 	}
 }
 
-// The expected outcomes of a program are its generated quantities that end in _expected or, without
-// any generated quantities, the mean of the outcome.
+// The expected outcomes of a program are the generated quantities whose names end in _expected. If
+// the program generates no quantities, the expected outcome is the mean of the outcome.
 func TestConditionalOfAProgram(t *testing.T) {
 	theta := []float64{.3, -.2}
 	mean := func(x float64) float64 { return theta[0] + theta[1]*x }
@@ -136,8 +137,8 @@ type = "categorical"
 levels = ["a", "b"]
 `
 
-// The expected count of a Poisson formula is exposure · exp(η), where η uses x minus the midpoint
-// of its bounds. The outcome is not among the columns that vary.
+// In a Poisson formula the expected count is exposure · exp(η). In η, x is replaced by its distance
+// from the middle of its bounds. The column of the outcome is not varied.
 func TestConditionalOfAFormula(t *testing.T) {
 	m := parsed(t, conditionalFormula)
 	theta := []float64{.5, .25, -.75}

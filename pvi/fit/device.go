@@ -15,8 +15,8 @@ var kernels = map[study.Family]cuda.Family{
 	study.Probit: cuda.Probit, study.Robust: cuda.Robust, study.NegativeBinomial: cuda.NegativeBinomial,
 }
 
-// OnDevice returns nil if the kernels of package cuda support the model, and otherwise the reason
-// why not.
+// OnDevice returns nil if the kernels of package cuda support the model, and an error with the
+// reason if they do not.
 func (m *Model) OnDevice() error {
 	f := m.Study.Model.Family
 	if _, ok := kernels[f]; !ok && f != study.Mixture {
@@ -55,8 +55,9 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 	}, nil
 }
 
-// onDeviceEffects describes the effects of groups for package cuda: the place of their coordinates
-// in θ and, for each record, its group and the value that a slope multiplies.
+// onDeviceEffects describes the group effects for package cuda. The description has the place of
+// their coordinates in θ and, for each record, its group and the value that a slope is multiplied
+// by.
 func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	for _, e := range m.Effects() {
 		effect := cuda.Effect{Spread: e.Spread, First: e.First, Groups: e.Levels}
@@ -72,9 +73,10 @@ func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	return effects
 }
 
-// onDeviceMixture describes the mixture for package cuda: its records, and the place of each mean
-// and log sd in θ, in the order of [Model.mixture]. The stick-breaking coordinates come first, then
-// means and log sds, variable by variable.
+// onDeviceMixture describes the mixture for package cuda. The description has the records and the
+// place of each mean and log standard deviation in θ. In θ, the stick-breaking coordinates come
+// first, and then the means and log standard deviations, variable by variable, as in
+// [Model.mixture].
 func (m *Model) onDeviceMixture(rows []float64, share float64) cuda.Mixture {
 	model := &m.Study.Model
 	k, known := model.Components, model.ClusterSD > 0

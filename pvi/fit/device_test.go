@@ -23,8 +23,8 @@ type gone struct{ emulator.Device }
 
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errors.New("gone") }
 
-// A visit of private steps gives the same factor on a device as with the record program, for every
-// model that package cuda supports. For others OnDevice returns an error.
+// For each model that package cuda supports, private steps lead to the same factor on a device as
+// with the record program. For all other models OnDevice returns an error.
 func TestModelsOnADevice(t *testing.T) {
 	models["known clusters"] = `{ family = "mixture", columns = ["u", "y"], components = 4, cluster_sd = 0.3 }`
 	defer delete(models, "known clusters")
@@ -47,7 +47,7 @@ func TestModelsOnADevice(t *testing.T) {
 	}
 }
 
-// proposeOn returns the proposal of 20 private steps on the device d.
+// proposeOn returns the factor proposed after 20 private steps on the device d.
 func proposeOn(t *testing.T, m *Model, d cuda.Device) []float64 {
 	t.Helper()
 	const records, clients = 150, 3

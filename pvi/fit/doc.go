@@ -1,9 +1,9 @@
-// Package fit derives the mathematical model of a study: the parameters θ on an unconstrained
-// scale, the prior, the likelihood of a client's records, and predictions.
+// Package fit turns a study into a mathematical model: parameters θ on an unconstrained scale, a
+// prior, a likelihood for a client's records, and predictions.
 //
-// θ is unconstrained: a standard deviation, for example, is estimated as its logarithm.
-// [Parameter.Back] converts a coordinate to the parameter.
+// Because θ is unconstrained, a standard deviation, for example, is represented by its logarithm.
+// [Parameter.Back] converts a coordinate back to the parameter.
 //
-// CONTRIBUTING.md describes how to add a likelihood. A family without a kernel in device.go runs on
-// the processor.
+// CONTRIBUTING.md describes how to add a likelihood. Families without a kernel in device.go can
+// only run on the CPU.
 package fit

@@ -7,15 +7,16 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// generated describes quantities that are computed from the parameters (see [Model.Quantities]).
+// generated describes quantities computed from the parameters (see [Model.Quantities]).
 type generated struct {
 	names, units []string // units may be nil
-	random       []bool   // whether each number is random; nil if none is
+	random       []bool   // whether each quantity is random; nil if none is
 	at           func(dst, theta []float64, draw int)
 }
 
-// allGenerated returns all quantities that are computed from parameters: those that the program
-// generates, correlated effects of groups, and effects whose coordinates are in units of their sd.
+// allGenerated returns all quantities computed from parameters. They are the quantities that the
+// program generates, correlated group effects, and effects whose coordinates are in units of their
+// standard deviation.
 func (m *Model) allGenerated() ([]generated, error) {
 	var all []generated
 	add := func(g *model.Generator) {
@@ -37,8 +38,8 @@ func (m *Model) allGenerated() ([]generated, error) {
 	return all, nil
 }
 
-// effectsOfGroups returns the effects of groups in the units of the predictor: the sd of the
-// effects times the standardised coordinate of the group.
+// effectsOfGroups returns the group effects in units of the predictor. Each is the standard
+// deviation of the effects times the standardised coordinate of the group.
 func (m *Model) effectsOfGroups(effects []Effect) generated {
 	units := m.Units()
 	var out generated

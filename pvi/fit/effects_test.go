@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// groupModels are models whose first group effect is sd·z with a standard normal z. sd, z and
-// effect are the names of these for level q.
+// groupModels has models whose first group effect is sd·z, where z has a standard normal prior. sd,
+// z and effect are the names of these quantities for level q.
 var groupModels = map[string]struct {
 	text          string
 	sd, z, effect string
@@ -37,7 +37,8 @@ func find[T any](t *testing.T, all []T, name func(T) string, want string) (int, 
 	panic("unreachable")
 }
 
-// At a point estimate, an effect in natural units is the estimate of the sd times that of z.
+// With point estimates, a group effect in natural units is the estimate of sd times the estimate of
+// z.
 func TestEffectsOfGroupsAtAPoint(t *testing.T) {
 	for name, c := range groupModels {
 		m := parsed(t, programColumns+"[model]\n"+c.text+"\n")
@@ -61,9 +62,9 @@ func TestEffectsOfGroupsAtAPoint(t *testing.T) {
 	}
 }
 
-// For jointly normal log s and z with means m and μ, variances v and w, and covariance c, the
-// effect s·z has the moments E(s·z) = exp(m + v/2)·(μ + c) and E((s·z)²) = exp(2m + 2v)·((μ + 2c)²
-// + w).
+// Suppose log s and z are jointly normal with means m and μ, variances v and w, and covariance c.
+// Then the effect s·z has the moments E(s·z) = exp(m + v/2)·(μ + c) and E((s·z)²) = exp(2m +
+// 2v)·((μ + 2c)² + w).
 func TestEffectsOfGroupsHaveTheMomentsOfProducts(t *testing.T) {
 	for name, c := range groupModels {
 		m := parsed(t, programColumns+"[model]\n"+c.text+"\n")

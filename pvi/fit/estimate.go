@@ -9,8 +9,8 @@ type Estimate struct {
 	Ratio   string  `json:"ratio_unit,omitempty"` // see [Row.Ratio]
 }
 
-// Estimates converts θ to point estimates of the parameters. Logarithms are exponentiated, so
-// estimates do not depend on sds.
+// Estimates converts θ to point estimates of the parameters. It takes the exponential of
+// logarithms, without a correction that would depend on standard deviations.
 func (m *Model) Estimates(theta []float64) []Estimate {
 	units := m.Units()
 	natural := make([]float64, len(units))

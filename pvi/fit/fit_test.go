@@ -33,7 +33,7 @@ var models = map[string]string{
 	"network":           `{ family = "neural-network", outcome = "y", terms = ["u", "v"], hidden = 3 }`,
 }
 
-// plain has the families without a model in models. init adds a simple one.
+// plain lists the families that models lacks. init adds a simple model for each.
 var plain = map[string]bool{}
 
 func init() {
@@ -67,7 +67,7 @@ func newModel(t testing.TB, name string) *Model {
 	return modelOfCounts(t, name, 60)
 }
 
-// modelOfCounts returns the named model with the upper bound most of the counts n.
+// modelOfCounts returns the named model in which most is the upper bound on counts.
 func modelOfCounts(t testing.TB, name string, most int) *Model {
 	t.Helper()
 	options := "inference.rounds = 1\nprivacy.unit = \"none\"\n"
@@ -95,7 +95,7 @@ func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// With solver "scoring", effects of groups are coordinates of θ and not quantities as well.
+// With the solver "scoring", group effects are coordinates of θ. They must not also be quantities.
 func TestCentredModelsHaveNoFurtherEffects(t *testing.T) {
 	m := newModel(t, "centred")
 	if all, err := m.QuantitiesAt(make([]float64, m.Dim())); err != nil || all != nil || len(m.Effects()) == 0 {
@@ -103,7 +103,7 @@ func TestCentredModelsHaveNoFurtherEffects(t *testing.T) {
 	}
 }
 
-// A regression and its record program have equal log likelihoods, gradients and Hessians.
+// A regression and its record program have the same log likelihoods, gradients and Hessians.
 func TestRegressionsAreTheirPrograms(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -157,7 +157,7 @@ func checkPrior(t *testing.T, m *Model, r *rand.Rand) {
 		t.Fatal(err)
 	}
 	want := density(theta)
-	if m.Centred() { // given its spread, a centred effect is normal
+	if m.Centred() { // a centred effect is normal given its spread
 		normal := func(x, sd float64) float64 { return -x*x/(2*sd*sd) - math.Log(sd) }
 		for _, e := range m.Effects() {
 			spread, half := m.Parameters.Prior(e.Spread), m.Parameters.At(e.Spread).HalfNormal
@@ -183,8 +183,8 @@ func close(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// The parameters of a regression and of its record program have the same order and the same names,
-// except for text that the program adds.
+// A regression and its record program have the same parameters in the same order. The names are
+// also the same, except for text that the program adds.
 func TestNamesAgree(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -198,8 +198,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// A program and a regression compute the same expected log likelihood, up to the error of the
-// program's quasi-random points.
+// A program and a regression compute the same expected log likelihood, up to the integration error
+// of the program's quasi-random points.
 func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -227,9 +227,9 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// If the prior is not Gaussian, the likelihoods of all clients include its log ratio to the
-// Gaussian base exactly once: together with the base they add up to the log posterior. The Hessian
-// is the derivative of the gradient.
+// If the prior is not Gaussian, its log ratio to a Gaussian base is divided among the likelihoods
+// of all clients. Together with the base, these must add up to the log posterior, so the ratio
+// counts exactly once. The Hessian must be the derivative of the gradient.
 func TestPriorIsShared(t *testing.T) {
 	for _, name := range []string{"mixture", "network"} {
 		m := newModel(t, name)
@@ -273,7 +273,7 @@ func TestPriorIsShared(t *testing.T) {
 	}
 }
 
-// NaturalPrior and CheckPrior, coordinate by coordinate, agree with Prior.
+// NaturalPrior and CheckPrior look at one coordinate at a time, and must agree with Prior.
 func TestPriorsByThemselves(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -311,8 +311,8 @@ func parametersOf(all []Parameter) (p Parameters) {
 	return p
 }
 
-// The digest of a study's program does not change between versions. The programs contain no
-// logarithms, whose last bit differs between machines.
+// The digest of a study's program stays the same in later versions of fedpvi. The test's programs
+// contain no logarithms, because their last bit differs between machines.
 func TestProgramsStayTheSame(t *testing.T) {
 	for name, want := range map[string]string{
 		"logistic": "b5255abf3f4c5d96",

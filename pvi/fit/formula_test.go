@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// familiesAsFormulas has formulas for regression families. order[i] is the index in the family's θ
-// of coordinate i of the formula's.
+// familiesAsFormulas has formulas that correspond to regression families. Coordinate i of the
+// formula's θ is coordinate order[i] of the family's.
 var familiesAsFormulas = []struct {
 	family, keys     string
 	formula, density string
@@ -29,7 +29,7 @@ var familiesAsFormulas = []struct {
 	{"softmax", `outcome = "g"`, "g ~ x", "categorical", []int{0, 1, 2, 3}},
 }
 
-// A formula has the same log densities as its family, for records and for the prior.
+// A formula has the same log densities as the corresponding family, for records and for the prior.
 func TestFormulasOfFamilies(t *testing.T) {
 	priors := "[prior]\nb = \"normal(0, 1)\"\nIntercept = \"normal(0, 1)\"\n"
 	scale := fmt.Sprintf("%q", fmt.Sprintf("lognormal(%.17g, %.17g)", math.Log(.5), math.Log(3)))
@@ -64,8 +64,8 @@ func alike(t *testing.T, family, formula *fit.Model, order []int) {
 		for i := range theta {
 			theta[i] = r.NormFloat64()
 		}
-		// An effect of the formula is the spread times the standardised effect of the family, so
-		// its density is divided by the spread.
+		// The formula's coordinate is the effect itself, which is the spread times the family's
+		// standardised effect. Its density is therefore divided by the spread.
 		spreads := map[string]float64{}
 		var logs float64
 		for i, k := range order {

@@ -12,12 +12,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// stickSD is the sd of a coordinate in the prior of q if its own prior is not normal.
+// stickSD is the standard deviation that a coordinate has in the prior of q if the model's own
+// prior is not normal.
 const stickSD = 1.5
 
-// takeParameters makes each coordinate of the program a parameter of m, for a model that is not a
-// regression. In the prior of q each coordinate is normal, as in the program if its prior is normal
-// with constant arguments.
+// takeParameters makes a parameter of m from each coordinate of the program, for a model that is
+// not a regression. In the prior of q each coordinate is normal. If its prior in the program is
+// normal with constant arguments, the two priors are equal.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	m.beyond = len(p.Factors) > 0
@@ -40,8 +41,8 @@ func (m *Model) takeParameters() {
 	}
 }
 
-// normalPrior returns the means and sds of a normal prior. ok is false if the parameter is
-// constrained, or if the prior is not normal with a constant mean and sd.
+// normalPrior returns the means and standard deviations of a normal prior. ok is false if the
+// parameter is constrained, or if the prior is not normal with constant arguments.
 func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	if prior.Density != ir.Normal || p.Parameters[prior.Parameter].Constraint.Kind != ir.Unconstrained {
 		return nil, nil, false
@@ -50,8 +51,8 @@ func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	return a.Values, b.Values, a.Op == ir.Const && b.Op == ir.Const
 }
 
-// keptProgram is the largest dimension of θ for which a regression keeps its record program, which
-// has a name for every coordinate. A coordinator does not need it.
+// keptProgram is the largest dimension of θ for which a regression keeps its record program. A
+// program has a name for each coordinate, and a coordinator does not need it.
 const keptProgram = 1 << 16
 
 // Program returns the model as a record program.
@@ -61,12 +62,12 @@ func (m *Model) Program() *model.Model {
 	}
 	program, err := m.build()
 	if err != nil {
-		panic("fit: " + err.Error()) // unreachable: New built the same program
+		panic("fit: " + err.Error()) // unreachable: New has built the same program before
 	}
 	return program
 }
 
-// flat returns the regressors and the outcomes of all records, one after another.
+// flat returns the regressors and the outcomes of all records, one record after the other.
 func flat(s *shard.Shard) (x, y []float64) {
 	x, y = make([]float64, 0, s.Len()*s.Dim()), make([]float64, 0, s.Len())
 	for i := range s.Len() {
@@ -76,7 +77,7 @@ func flat(s *shard.Shard) (x, y []float64) {
 	return x, y
 }
 
-// Load converts a shard to the columns that the record program reads.
+// Load converts a shard to columns for the record program and loads them.
 func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	table, err := m.Program().Load(s.Len(), m.columns(s))
 	return table, loadingError(err)
@@ -89,7 +90,7 @@ func loadingError(err error) error {
 	return fmt.Errorf("loading records: %w", err)
 }
 
-// columns converts the records of a shard to the columns that the record program reads.
+// columns converts the records of a shard to columns for the record program.
 func (m *Model) columns(s *shard.Shard) (columns [][]float64) {
 	n := s.Len()
 	x, y := flat(s)
@@ -119,9 +120,9 @@ func (m *Model) columns(s *shard.Shard) (columns [][]float64) {
 	return columns
 }
 
-// Records returns the likelihood of the records in s from the record program. clients is the number
-// of clients of the study. Each client includes an equal share of the log ratio of the prior to the
-// Gaussian prior of q.
+// Records returns the likelihood of the records in s, computed by the record program. clients is
+// the number of clients in the study. The likelihood includes this client's equal share of the log
+// ratio between the prior and the Gaussian prior of q.
 func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	table, err := m.Load(s)
 	if err != nil {
@@ -138,11 +139,11 @@ func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	return p, err
 }
 
-// draws is the number of quasi-random points over which predictions of a program are averaged.
+// draws is the number of quasi-random points used to average a program's predictions.
 const draws = 256
 
-// average sets the means of a program's predictions, averaged over quasi-random points of the
-// posterior, and the log densities.
+// average sets the means of a program's predictions and the log densities. It averages them over
+// quasi-random points of the posterior.
 func (m *Model) average(out []Prediction, s *shard.Shard, family gaussian.Family, natural []float64) error {
 	table, err := m.Load(s)
 	if err != nil {

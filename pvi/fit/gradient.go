@@ -7,16 +7,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// TypicalGradient returns a plausible norm of a record's gradient, or 0 if public numbers give
-// none. It is the norm of typical regressors ([study.Study.TypicalSquares]) times the size of a
-// residual on the scale of the predictor.
+// TypicalGradient returns a plausible norm for the gradient of a record, or 0 if the public numbers
+// do not determine one. It is the norm of typical regressors ([study.Study.TypicalSquares]) times
+// the typical size of a residual, on the scale of the predictor.
 func (m *Model) TypicalGradient() float64 {
 	if m.General() {
 		return 0
 	}
 	squares := m.Study.TypicalSquares()
 	for _, g := range m.Study.Model.Groups {
-		squares += 2 * float64(len(g.Effects())) // one coordinate for the effect and one for its log sd
+		squares += 2 * float64(len(g.Effects())) // one coordinate for the effect, and one for its log standard deviation
 	}
 	if m.layout.scale >= 0 {
 		squares++
@@ -24,22 +24,22 @@ func (m *Model) TypicalGradient() float64 {
 	return m.typical(m.public()).Slope * math.Sqrt(squares)
 }
 
-// Curvature estimates the precision that a record adds to a coefficient with regressor 1, or
-// returns 0 if public numbers give no estimate.
+// Curvature estimates how much precision a record adds to a coefficient whose regressor is 1. It
+// returns 0 if the public numbers are not sufficient.
 func (m *Model) Curvature() float64 {
 	if m.General() {
 		return 0
 	}
 	p := m.public()
 	if len(m.layout.groups) > 0 {
-		// With effects of groups, p.Scale is the median of its prior, even if the noise is known.
+		// With group effects, p.Scale is the prior median, even if the noise is known.
 		p.Scale = m.Study.Prior.Scale.Median
 	}
 	return m.typical(p).Curvature
 }
 
-// RecordBound returns a plausible upper bound on the elements of the natural parameters of one
-// record. It determines the range of numbers in messages.
+// RecordBound returns a plausible upper bound on the natural parameters of a record. It determines
+// how large the numbers in messages can be.
 func (m *Model) RecordBound() float64 {
 	squares, _ := m.Study.RegressorBounds()
 	for _, g := range m.Study.Model.Groups {
@@ -52,7 +52,7 @@ func (m *Model) public() solver.Public {
 	prior := m.Study.Prior
 	p := solver.Public{
 		Scale: m.NoiseSD(), LeastScale: m.NoiseSD(), Most: m.Study.OutcomeBound(),
-		// The mean of exp(η) is exp(m + v/2) if η is N(m, v).
+		// If η is N(m, v), the mean of exp(η) is exp(m + v/2).
 		Mean: math.Exp(prior.Mean + prior.SD*prior.SD*m.Study.TypicalSquares()/2),
 	}
 	if p.Scale == 0 {
@@ -61,8 +61,8 @@ func (m *Model) public() solver.Public {
 	return p
 }
 
-// typical returns typical sizes of the derivatives of a record's log likelihood. Other models than
-// regressions get those of a normal or a binary outcome.
+// typical returns typical sizes of the derivatives of a record's log likelihood. If the model is
+// not a regression, it returns those for a normal or a binary outcome.
 func (m *Model) typical(p solver.Public) solver.Typical {
 	o := m.Outcome()
 	if m.General() {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// For binary outcomes, TypicalGradient is twice the norm of the gradient if both are equally
-// likely, from central differences.
+// For binary outcomes, TypicalGradient is twice the norm of the gradient at a probability of one
+// half. The test computes that gradient by central differences.
 func TestTypicalGradientOfTwoOutcomes(t *testing.T) {
 	for name, logDensity := range map[string]func(eta float64) float64{
 		"logistic": func(eta float64) float64 { return -math.Log1p(math.Exp(-eta)) },

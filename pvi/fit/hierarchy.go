@@ -2,9 +2,9 @@ package fit
 
 import "fedpvi/pvi/hierarchy"
 
-// Hierarchy returns the prior of the coordinates on which records depend, in the order of θ: in a
-// centred model all except the sds of the effects of groups. order lists their indices in θ, and
-// then those of the sds, effect by effect.
+// Hierarchy returns the prior of the coordinates that records depend on, in the order of θ. In a
+// centred model these are all coordinates except the standard deviations of group effects. order
+// lists their indices in θ, followed by those of the standard deviations, effect by effect.
 func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
 	prior = new(hierarchy.Prior)
 	spreads := map[int]bool{}
@@ -21,7 +21,7 @@ func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
 	for n, e := range effects {
 		order = append(order, e.Spread)
 		prior.Effects = append(prior.Effects, hierarchy.Effect{
-			First:  e.First - n - 1, // without the sds of effects 0 to n, which precede it in θ
+			First:  e.First - n - 1, // minus the number of standard deviations of effects, 0 to n, that come before it in θ
 			Levels: e.Levels, Scale: m.Parameters.At(e.Spread).HalfNormal,
 		})
 	}

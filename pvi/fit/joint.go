@@ -15,8 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A roleOf says how a parameter enters the prior when the posterior is computed from scores
-// ([hierarchy.Joint]).
+// A roleOf is the role that a parameter plays in the prior when the posterior is computed from
+// scores ([hierarchy.Joint]).
 type roleOf int
 
 const (
@@ -25,18 +25,18 @@ const (
 	hyperRole
 )
 
-// A joint describes the prior of a program.
+// A joint describes the joint prior of a program's parameters.
 type joint struct {
 	program *ir.Program
 	shared  *model.Shared
 	roles   []roleOf // role of each parameter
-	reads   [][]int  // parameters on which each density depends
+	reads   [][]int  // the parameters that each density depends on
 }
 
 // Joint returns the prior of a model that is given as a program. order lists the indices in θ of
-// its coordinates, the observed ones first, on which records depend. grouped reports for each of
-// these whether its prior is normal and depends on other parameters, like that of an effect of a
-// group.
+// the prior's coordinates. The first ones, as many as observed says, are those that records depend
+// on. For each of these, grouped reports whether its prior is normal and depends on other
+// parameters, as that of a group effect does.
 func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
 	program := m.Program()
 	j := &joint{program: program.Verified().Program(), shared: program.Shared()}
@@ -96,7 +96,7 @@ func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grou
 	return prior, order, observed, grouped, err
 }
 
-// checkScoring returns an error if the solver Scoring cannot fit the study's program.
+// checkScoring returns an error if the solver Scoring cannot fit the program of the study.
 func (m *Model) checkScoring() error {
 	if m.Study.Model.Program == nil || m.Study.Inference.Solver != study.Scoring {
 		return nil
@@ -105,9 +105,9 @@ func (m *Model) checkScoring() error {
 	return err
 }
 
-// Multiplies reports whether records of a program read a product with a factor that can be 0 for
-// all of them, such as a spread times standardised effects. If the records say little about one of
-// the factors, the log likelihood is far from quadratic.
+// Multiplies reports whether the log density of records depends on a product with a factor that can
+// be 0 for all records, such as a standard deviation times standardised effects. If the records say
+// little about one of the factors, the log likelihood is far from quadratic.
 func (m *Model) Multiplies() bool {
 	if m.Study.Model.Program == nil {
 		return false
@@ -116,7 +116,7 @@ func (m *Model) Multiplies() bool {
 	p := v.Program()
 	moves := func(node int) bool { return v.Phase(node) == ir.Shared || v.Phase(node) == ir.Record }
 	needed := p.Needed(p.Likelihood)
-	vanishes := make([]bool, len(p.Nodes)) // whether a node is 0 for every record when certain parameters are 0
+	vanishes := make([]bool, len(p.Nodes)) // whether setting certain parameters to 0 makes each node 0 for all records
 	for i, n := range p.Nodes {
 		of := func(k int) bool { return vanishes[n.Args[k]] }
 		switch n.Op {
@@ -138,16 +138,16 @@ func (m *Model) Multiplies() bool {
 	return false
 }
 
-// refused returns an error for a program for which the solver Scoring cannot compute intervals.
-// format and args describe the reason.
+// refused returns the error for a program for which the solver Scoring cannot compute intervals.
+// format and args give the reason.
 func refused(format string, args ...any) error {
 	return fmt.Errorf("solver = %q cannot have honest intervals for this program: it has %s. Write inference.solver = %q, inference.intervals = %q and privacy.clip", study.Scoring, fmt.Sprintf(format, args...), study.DPSVI, study.NoIntervals)
 }
 
-// assign finds the role of each parameter. The role is normal if the density is normal with a mean
-// that is linear in normal parameters. It is single if the density has constant arguments and no
-// other density reads the parameter. All others are hyperparameters, as are those on which a
-// factor, an sd, a mean that is not linear, or the density of a hyperparameter depends.
+// assign finds the role of each parameter. A parameter is normal if its density is normal and the
+// mean is linear in other normal parameters. It is single if its density has constant arguments and
+// no other density depends on it. All others are hyperparameters. So is each parameter that a
+// factor, a standard deviation, a nonlinear mean, or the density of a hyperparameter depends on.
 func (j *joint) assign() {
 	n := len(j.program.Parameters)
 	j.roles, j.reads = make([]roleOf, n), make([][]int, n)
@@ -187,7 +187,7 @@ func (j *joint) assign() {
 			}
 		}
 	}
-	// The density of a hyperparameter must depend only on hyperparameters.
+	// The density of a hyperparameter may depend only on other hyperparameters.
 	for changed := true; changed; {
 		changed = false
 		for _, p := range j.program.Priors {
@@ -205,8 +205,8 @@ func (j *joint) assign() {
 
 func elementwise(c ir.ConstraintKind) bool { return c != ir.Simplex && c != ir.Ordered }
 
-// linear reports whether node, which must be the same for all records, is a linear function of its
-// coordinates.
+// linear reports whether node is a linear function of the coordinates that it depends on. It must
+// be the same for all records.
 func (j *joint) linear(node int) bool {
 	path := j.shared.Path(node)
 	for _, q := range path.Parameters {
@@ -233,7 +233,7 @@ func (j *joint) linear(node int) bool {
 	return true
 }
 
-// slopes returns the gradient of each element of node with respect to θ, at the point set in
+// slopes returns the gradient of each element of node with respect to θ, at the current point of
 // j.shared.
 func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	out := make([][]float64, len(j.shared.Value[node]))
@@ -244,8 +244,8 @@ func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	return out
 }
 
-// singles returns the prior density of each coordinate of parameter k. An element is nil if the
-// density depends on other coordinates or is normal.
+// singles returns the prior density of each coordinate of parameter k. It is nil for an element
+// whose density depends on other coordinates or is normal.
 func (j *joint) singles(k int) []*hierarchy.Single {
 	out := make([]*hierarchy.Single, j.program.Parameters[k].Free())
 	i := slices.IndexFunc(j.program.Priors, func(p ir.Prior) bool { return p.Parameter == k })
@@ -253,7 +253,7 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 	if j.roles[k] == normalRole || len(j.reads[k]) > 0 || !elementwise(j.program.Parameters[k].Constraint.Kind) {
 		return out
 	}
-	same := true // whether all elements have the same arguments
+	same := true // whether the arguments are the same for all elements
 	for _, arg := range p.Args {
 		same = same && len(j.shared.Value[arg]) == 1
 	}
@@ -267,16 +267,16 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 	return out
 }
 
-// given returns a function that computes the distribution of the normal coordinates given the
-// hyperparameters u. place[i] is the index in the prior of coordinate i of θ, and hyper lists the
-// hyperparameters' indices there.
+// given returns a function that computes the distribution of the normal coordinates, given the
+// hyperparameters u. place[i] is the position of coordinate i of θ in the prior, and hyper lists
+// the positions of the hyperparameters.
 func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	d := len(place)
-	at := make([]int, d) // coordinate of θ at each index in the prior
+	at := make([]int, d) // the coordinate of θ at each position in the prior
 	for i, k := range place {
 		at[k] = i
 	}
-	row := make([]int, d) // index of each coordinate of θ without hyperparameters, or −1
+	row := make([]int, d) // index of each coordinate of θ when hyperparameters are left out, or −1
 	for i := range row {
 		row[i] = place[i]
 		for _, h := range hyper {
@@ -288,7 +288,7 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 			}
 		}
 	}
-	var mu sync.Mutex // guards the evaluator
+	var mu sync.Mutex // mu protects the evaluator
 	return func(u []float64) *hierarchy.Normals {
 		mu.Lock()
 		defer mu.Unlock()
@@ -300,7 +300,7 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 		shared.Set(theta)
 		n := d - len(hyper)
 		out := &hierarchy.Normals{Log: shared.LogPrior(nil), Mean: make([]float64, n), Root: mat.NewDense(max(n, 1), max(n, 1), nil)}
-		slope := mat.NewDense(max(n, 1), max(n, 1), nil) // derivatives of the means in the normal coordinates
+		slope := mat.NewDense(max(n, 1), max(n, 1), nil) // derivatives of the means with respect to the normal coordinates
 		tied := false
 		for _, p := range j.program.Priors {
 			if j.roles[p.Parameter] != normalRole {

@@ -10,14 +10,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Model is the model that a study estimates.
+// A Model is the mathematical model of a study.
 type Model struct {
 	Study      *study.Study
 	Parameters Parameters
 
 	layout layout
 	linear *model.Linear
-	// nil if it would need much memory; the method Program then builds it on each call
+	// nil if it would take much memory; the method Program then builds it each time
 	program *model.Model
 	// predictors returns the linear predictors of a record ([model.Model.Predictors])
 	predictors func() *model.Predictors
@@ -26,24 +26,24 @@ type Model struct {
 	beyond     bool // whether some prior is not Gaussian
 }
 
-// General reports whether the model is not a regression.
+// General reports whether the model is something other than a regression.
 func (m *Model) General() bool {
 	f := m.Study.Model.Family
 	return f == study.NoModel || f == study.Mixture || f == study.NeuralNetwork || f == study.ByProgram
 }
 
-// Linear returns the conjugate linear model of the study, or nil if the model is not conjugate.
+// Linear returns the study's conjugate linear model, or nil if the model is not conjugate.
 func (m *Model) Linear() *model.Linear { return m.linear }
 
-// Width returns the number of regressors of a record.
+// Width returns the number of regressors per record.
 func (m *Model) Width() int { return m.layout.coefficients }
 
-// NoiseSD returns the known sd of the outcome on the model's scale, or 0.
+// NoiseSD returns the standard deviation of the outcome on the model's scale if it is known, or 0.
 func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }
 
-// Likelihood returns the likelihood of the records in s. clients is the number of clients of the
-// study. Each client includes an equal share of the log ratio of the prior to the Gaussian prior of
-// q.
+// Likelihood returns the likelihood of the records in s. clients is the number of clients in the
+// study. The likelihood includes this client's equal share of the log ratio between the prior and
+// the Gaussian prior of q.
 func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, error) {
 	if m.General() {
 		return m.Records(s, clients)
@@ -71,9 +71,9 @@ func (m *Model) Outcome() solver.Outcome {
 	return o
 }
 
-// addRecord adds record i of s to b. Its predictors are, in this order: one for each class; one for
-// a learned scale; and two for each effect of groups, the log sd and the standardised effect.
-// Centred effects are part of the first predictor.
+// addRecord adds record i of s to b. The predictors of the record are, in this order: one for each
+// class; one for a learned scale; and for each group effect two, the log standard deviation and the
+// standardised effect. Centred effects belong to the first predictor instead.
 func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	x, y := s.Record(i)
 	for class := range m.layout.classes {
@@ -100,8 +100,9 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	b.EndRecord(y)
 }
 
-// eachEffect calls do once for each effect on record i. spread is the index in θ of the effect's
-// log sd, at that of the record's group, and value is the regressor.
+// eachEffect calls do for each group effect on record i. spread is the index in θ of the log
+// standard deviation of the effect. at is the index of the effect of the record's group, and value
+// its regressor.
 func (m *Model) eachEffect(s *shard.Shard, i int, do func(spread, at int, value float64)) {
 	levels, slopes := s.Groups(i)
 	for g, effects := range m.layout.groups {
@@ -115,7 +116,7 @@ func (m *Model) eachEffect(s *shard.Shard, i int, do func(spread, at int, value 
 	}
 }
 
-// Back returns the parameter's value at the given value of its coordinate.
+// Back converts a value of the coordinate to the parameter.
 func (p Parameter) Back(coordinate float64) float64 {
 	switch {
 	case p.Log:

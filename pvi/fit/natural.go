@@ -12,12 +12,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Units is the linear map from θ to coordinates in natural units, with a row for each. A
-// coefficient in natural units applies to the raw outcome and to raw values, after the transforms
-// of the columns. Logarithms remain logarithms.
+// Units is the linear map from θ to coordinates in natural units. It has a row for each. In natural
+// units, a coefficient applies to the raw outcome and to raw values of the columns, after their
+// transforms. Logarithms remain logarithms.
 //
-// Raw values and these coefficients give the model's predictor, unless model.max_norm shortens the
-// regressors or a value is beyond the bounds from a standardisation.
+// The model's predictor can be computed from raw values and these coefficients, unless
+// model.max_norm shortens the regressors or a value lies beyond the bounds of a standardisation.
 type Units []Row
 
 // A Row is one coordinate in natural units: Shift + Σ Weights[k]·θ[From[k]].
@@ -26,16 +26,16 @@ type Row struct {
 	Weights []float64 `json:"weights"`
 	Shift   float64   `json:"shift"`
 	Log     bool      `json:"-"` // whether the coordinate is the logarithm of the parameter
-	Spread  bool      `json:"-"` // whether the parameter is an sd, the absolute value of the coordinate
+	Spread  bool      `json:"-"` // whether the parameter is a standard deviation, which is the absolute value of the coordinate
 
-	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "". Ratio
-	// names the ratio exp(parameter) of odds or rates, or is "".
+	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "". If
+	// exp(parameter) is a ratio of odds or rates, Ratio is its name, and otherwise "".
 	Unit  string `json:"-"`
 	Ratio string `json:"-"`
 }
 
-// Natural is the posterior of a parameter in natural units: its mean, its sd and its central 95
-// % interval.
+// Natural is the posterior of a parameter in natural units: its mean, its standard deviation and
+// its central 95 % interval.
 type Natural struct {
 	Mean  float64 `json:"natural_mean"`
 	SD    float64 `json:"natural_sd"`
@@ -45,10 +45,10 @@ type Natural struct {
 	Ratio string  `json:"ratio_unit,omitempty"`
 }
 
-// Normal95 is the 97.5 % point of the standard normal distribution.
+// Normal95 is the 97.5 % quantile of the standard normal distribution.
 const Normal95 = 1.959963984540054
 
-// Units returns the linear map from θ to natural units. The weights of a neural network keep the
+// Units returns the linear map from θ to natural units. The weights of a neural network stay on the
 // model's scale.
 func (m *Model) Units() Units {
 	rows := make(Units, m.Dim())
@@ -57,7 +57,7 @@ func (m *Model) Units() Units {
 	}
 	switch m.Study.Model.Family {
 	case study.NoModel: // there are no parameters
-	case study.ByProgram: // its author chooses the units
+	case study.ByProgram: // the author of the program chooses the units
 	case study.NeuralNetwork:
 		for i := range rows {
 			rows[i].Unit = "model's scale"
@@ -71,7 +71,8 @@ func (m *Model) Units() Units {
 	return rows
 }
 
-// clusterUnits sets the rows for the means and sds of a mixture, which come after the weights in θ.
+// clusterUnits sets the rows for the means and standard deviations of a mixture. In θ they come
+// after the weights.
 func (m *Model) clusterUnits(rows Units) {
 	st := m.Study
 	of := st.Model.Components
@@ -157,8 +158,8 @@ type product struct {
 	factor float64
 }
 
-// expand multiplies out a product of scaled columns. The first product in the sum contains all of
-// parts, the others fewer.
+// expand multiplies out a product of scaled columns. The first product in the result contains all
+// of parts, and the others fewer.
 func (m *Model) expand(parts []study.Part) []product {
 	sum := []product{{factor: 1}}
 	for _, p := range parts {
@@ -181,9 +182,10 @@ func key(parts []study.Part) string {
 	return fmt.Sprint(slices.SortedFunc(slices.Values(parts), func(a, b study.Part) int { return cmp.Compare(a.Column, b.Column) }))
 }
 
-// spreadUnits sets the rows of the outcome's learned scale, of the log sds between groups, and of
-// the effects of groups. The intercepts of groups and their sd are for a record with the value zero
-// on the model's scale, from which slopes multiply the distance.
+// spreadUnits sets the rows of the outcome's learned scale, of the log standard deviations between
+// groups, and of the group effects. The group intercepts, and the standard deviation of these,
+// refer to a record whose values are zero on the model's scale. Slopes multiply the distance from
+// this point.
 func (m *Model) spreadUnits(rows Units) {
 	st := m.Study
 	unit, ratio := m.predictorUnit()
@@ -229,8 +231,8 @@ func (m *Model) spreadUnits(rows Units) {
 	}
 }
 
-// predictorUnit returns the unit of the predictor. ratio names the exponential of a difference
-// between predictors, or is "".
+// predictorUnit returns the unit of the predictor. ratio is the name of the exponential of a
+// difference between predictors, or "".
 func (m *Model) predictorUnit() (unit, ratio string) {
 	if unit, ratio = m.Study.Model.Family.PredictorUnit(); unit == "" {
 		c, _ := m.Study.Column(m.Study.Model.Outcome)
@@ -239,7 +241,8 @@ func (m *Model) predictorUnit() (unit, ratio string) {
 	return unit, ratio
 }
 
-// per returns the part of a coefficient's unit from column c, such as " per age [years]".
+// per returns the part that column c contributes to the unit of a coefficient, such as " per age
+// [years]".
 func per(c *study.Column) string {
 	if c.Dated {
 		return " per year of " + c.Name
@@ -247,7 +250,7 @@ func per(c *study.Column) string {
 	return " per " + quantity(c)
 }
 
-// quantity returns the name and the unit of a column's transformed value.
+// quantity returns the name and the unit of a column after its transform.
 func quantity(c *study.Column) string {
 	name := c.Name
 	if c.Unit != "" {
@@ -262,7 +265,7 @@ func quantity(c *study.Column) string {
 	return name
 }
 
-// Identity reports whether natural units change nothing.
+// Identity reports whether natural units are the same as those of θ.
 func (u Units) Identity() bool {
 	for i, row := range u {
 		if row.Shift != 0 || len(row.From) != 1 || row.From[0] != i || row.Weights[0] != 1 {
@@ -272,12 +275,12 @@ func (u Units) Identity() bool {
 	return true
 }
 
-// Ratios reports whether the exponential of some parameter is a ratio of odds or rates.
+// Ratios reports whether the exponential of any parameter is a ratio of odds or rates.
 func (u Units) Ratios() bool {
 	return slices.ContainsFunc(u, func(row Row) bool { return row.Ratio != "" })
 }
 
-// Map writes the coordinates of θ in natural units to out.
+// Map converts θ to natural units and writes the result to out.
 func (u Units) Map(out, theta []float64) {
 	for i, row := range u {
 		out[i] = row.Shift
@@ -287,7 +290,7 @@ func (u Units) Map(out, theta []float64) {
 	}
 }
 
-// Covariance returns the covariance in natural units, given that of θ.
+// Covariance converts the covariance of θ to natural units.
 func (u Units) Covariance(cov mat.Symmetric) *mat.SymDense {
 	out := mat.NewSymDense(len(u), nil)
 	for i := range u {
@@ -308,7 +311,7 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// Back returns the parameter's value at a coordinate in natural units.
+// Back converts a coordinate in natural units to the parameter.
 func (r *Row) Back(coordinate float64) float64 {
 	p := Parameter{Log: r.Log}
 	if r.Spread {
@@ -317,7 +320,7 @@ func (r *Row) Back(coordinate float64) float64 {
 	return p.Back(coordinate)
 }
 
-// Marginals returns the posterior of every parameter in natural units, given the mean and the
+// Marginals returns the posterior of each parameter in natural units, given the mean and the
 // covariance of θ.
 func (u Units) Marginals(mean []float64, cov mat.Symmetric) []Natural {
 	out, at := make([]Natural, len(u)), make([]float64, len(u))

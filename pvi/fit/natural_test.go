@@ -53,7 +53,8 @@ func drawColumn(t *rapid.T, name string, standardised bool) *rawColumn {
 	return c
 }
 
-// Raw columns with coefficients in natural units give the same predictor as scaled columns with θ.
+// The predictor is the same whether it is computed from raw columns and coefficients in natural
+// units, or from scaled columns and θ.
 func TestNaturalUnitsPredictTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		standardised := rapid.Bool().Draw(t, "standardised")
@@ -163,7 +164,7 @@ column = [ %s
 	})
 }
 
-// sizeOf bounds Σ|x·coefficient|, for the rounding error of a predictor.
+// sizeOf returns Σ|x·coefficient|, which bounds the rounding error of a predictor.
 func sizeOf(x []float64) (size float64) {
 	for _, v := range x {
 		size += 1e3 * math.Abs(v)
@@ -171,8 +172,8 @@ func sizeOf(x []float64) (size float64) {
 	return size
 }
 
-// checkMoments compares Units.Covariance with AΣAᵀ, where Map gives A for unit vectors, and the
-// variances of Marginals with its diagonal.
+// checkMoments compares Units.Covariance with AΣAᵀ, and the variances of Marginals with its
+// diagonal. It finds A by applying Map to unit vectors.
 func checkMoments(t *rapid.T, units Units) {
 	d := len(units)
 	zero, shift, image, one := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
@@ -208,7 +209,7 @@ func checkMoments(t *rapid.T, units Units) {
 	}
 }
 
-// The units of parameters are composed of the units of the columns.
+// The unit of a parameter is put together from the units of the columns.
 func TestUnitNames(t *testing.T) {
 	for _, c := range []struct{ model, want string }{
 		{
@@ -255,8 +256,8 @@ column = [
 	}
 }
 
-// Effects of groups in natural units change the predictor as they do on the model's scale, where a
-// slope multiplies the distance from the middle of its column.
+// A group effect in natural units changes the predictor in the same way as on the model's scale,
+// where a slope multiplies the distance from the middle of its column.
 func TestEffectsInNaturalUnits(t *testing.T) {
 	for _, name := range []string{"centred counts", "centred"} {
 		m := newModel(t, name)

@@ -14,40 +14,41 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// RecordDraws is the number of posterior draws over which quantities of records are computed.
+// RecordDraws is the number of posterior draws used to compute quantities of records.
 const RecordDraws = 1024
 
-// Predicted has the posterior of quantities of new records. It must not leave the machine that has
-// the records.
+// Predicted holds the posterior of quantities of new records. It must not leave the machine that
+// has the records.
 type Predicted struct {
 	Quantities []string // names of the quantities
-	LeftOut    []string // names of quantities that need an absent column
+	LeftOut    []string // names of quantities that could not be computed because a column is missing
 
-	// Each calls visit once for each record, first to last, with the quantities of the record. If
-	// log_lik is one of the quantities, density is the log of the posterior mean of exp(log_lik).
-	// The slice is valid until visit returns.
+	// Each calls visit for each record in order, with the quantities of the record. If log_lik is one
+	// of the quantities, density is the log of the posterior mean of exp(log_lik). The slice is valid
+	// until visit returns.
 	Each func(visit func(record int, quantities []Quantity, density LogDensity) error) error
 }
 
 // A LogDensity is the log predictive density of a record.
 type LogDensity struct {
-	Value float64 // NaN if there is none
-	Error float64 // standard error of Value if it is an average over draws, otherwise 0
+	Value float64 // NaN if there is no log density
+	Error float64 // standard error of Value if that is an average over draws, and otherwise 0
 }
 
-// mostError is the largest standard error of a log predictive density that needs no remark.
+// mostError is the largest standard error of a log predictive density that does not call for a
+// remark.
 const mostError = 0.1
 
-// Uncertain reports whether too few draws are near the record for an exact log density.
+// Uncertain reports whether too few draws are close to the record for an accurate log density.
 func (d LogDensity) Uncertain() bool { return d.Error > mostError }
 
-// logLikelihood is the name of a record's log density, from which the log predictive density is
-// computed.
+// logLikelihood is the name of the quantity that is the log density of a record. The log predictive
+// density is computed from it.
 const logLikelihood = "log_lik"
 
-// A Posterior generates draws of θ. They are the same every time.
+// A Posterior generates draws of θ. They are the same each time.
 type Posterior struct {
-	draw func(visit func(k int, theta []float64)) error // calls visit for each draw, with its number k
+	draw func(visit func(k int, theta []float64)) error // calls visit for each draw, where k is the number of the draw
 	q    *solver.Approximation                          // nil for a point estimate
 	err  error
 }
@@ -68,9 +69,9 @@ func At(theta []float64) Posterior {
 	}}
 }
 
-// PredictNew returns the quantities of new records that the study's program generates. If there are
-// none, it returns the log density of the record, the mean of its outcome and a new outcome, as far
-// as the model defines them.
+// PredictNew returns the quantities that the study's program generates for new records. If it
+// generates none, the quantities are the log density of the record, the mean of the outcome and a
+// new outcome, as far as the model defines them.
 func (m *Model) PredictNew(records *shard.New, q Posterior) (*Predicted, error) {
 	if q.err != nil {
 		return nil, q.err
@@ -99,7 +100,7 @@ func (m *Model) PredictNew(records *shard.New, q Posterior) (*Predicted, error) 
 	return out, nil
 }
 
-// lacking lists the columns that a table lacks.
+// lacking returns a list of the columns that are missing in a table.
 func (m *Model) lacking(records *shard.New) string {
 	var names []string
 	for i, absent := range records.Absent {
@@ -112,22 +113,22 @@ func (m *Model) lacking(records *shard.New) string {
 
 // A generator computes quantities of records.
 type generator interface {
-	// names returns the names of the quantities, and marks those that need an absent column.
+	// names returns the names of the quantities, and marks those that need a missing column.
 	names() (names []string, absent []bool)
 	// load prepares the records in [from, to), where from is a multiple of [ir.Block].
 	load(from, to int) error
-	// density returns a function that computes the log predictive density of a loaded record under
-	// q, or nil if the densities are averages over draws. Its argument counts the loaded records
-	// from 0.
+	// density returns a function that computes the log predictive density of a loaded record under q.
+	// The argument of the function is the number of the record among the loaded ones, from 0. If
+	// densities have to be averaged over draws instead, density returns nil.
 	density(q *solver.Approximation) (func(record int) LogDensity, error)
-	// compute writes all quantities of the loaded records to dst, record by record, for draw k,
-	// theta.
+	// compute computes all quantities of the loaded records for theta, which is draw number k, and
+	// writes them to dst, record by record.
 	compute(dst []float64, k int, theta []float64)
 }
 
-// eachRecord computes the quantities of records, several records at a time.
+// eachRecord computes the quantities of all records, several records at a time.
 func eachRecord(g generator, records, size int, at []int, log int, names []string, q Posterior, visit func(int, []Quantity, LogDensity) error) error {
-	const most = 1 << 22 // largest number of quantities in memory
+	const most = 1 << 22 // largest number of quantities that are in memory at once
 	step := max(1, min(64, most/(RecordDraws*size*ir.Block))) * ir.Block
 	for from := 0; from < records; from += step {
 		to := min(from+step, records)
@@ -170,9 +171,9 @@ func eachRecord(g generator, records, size int, at []int, log int, names []strin
 	return nil
 }
 
-// logMean returns the log of the mean of the exponentials of the given numbers, and the standard
-// error of this log if the numbers are independent draws. The standard error is an underestimate if
-// it is large, because the draws then miss the largest values.
+// logMean returns log(mean(exp(logs))), and its standard error if the elements of logs are
+// independent draws. If the standard error is large, it is an underestimate, because the draws are
+// then likely to miss the largest values.
 func logMean(logs []float64) (mean, err float64) {
 	top := slices.Max(logs)
 	if math.IsInf(top, 0) {
@@ -219,17 +220,17 @@ func (m *Model) design(records *shard.New, from, to int) *shard.Shard {
 	return shard.Design(m.Study, records.Select(rows))
 }
 
-// A programGenerator computes the quantities of a program.
+// A programGenerator computes the quantities that a program generates.
 type programGenerator struct {
 	m       *Model
 	g       *model.Generator
 	records *shard.New
-	absent  []bool // whether each variable of the program needs an absent column
+	absent  []bool // whether each variable of the program needs a missing column
 	shared  []float64
 	loaded  *model.RecordGenerator
 	from    int
 
-	predictors *model.Predictors // those of log_lik; nil if it has none
+	predictors *model.Predictors // linear predictors of log_lik; nil if it is not a function of such predictors
 	columns    [][]float64       // columns of the loaded records
 	rows       int               // number of loaded records
 }

@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// someRecords are records for programColumns. On line 4, the level of g is unknown.
+// someRecords are records for programColumns. The level of g on line 4 is unknown.
 const someRecords = `x,s,g,y,k
 1,a,p,2.5,3
 -2,b,q,-1,0
@@ -27,8 +27,8 @@ const someRecords = `x,s,g,y,k
 // predicted holds the quantities of one record by name.
 type predicted map[string]fit.Quantity
 
-// predictNew predicts the quantities of the records in text, a CSV file. It also returns log
-// predictive densities and the numbers of the rows.
+// predictNew predicts the quantities of the records in text, which is a CSV file. It also returns
+// log predictive densities and row numbers.
 func predictNew(t *testing.T, m *fit.Model, text string, q fit.Posterior) (p *fit.Predicted, each []predicted, densities []float64, rows []int) {
 	t.Helper()
 	rowsOf := newTable(t, m, text)
@@ -63,7 +63,7 @@ model { a ~ normal(0, 1); b ~ normal(0, 1); for (n in 1:N) { real eta = a + b * 
 """
 `
 
-// A law is a distribution from another library.
+// A law is a distribution as another library defines it.
 type law interface {
 	LogProb(x float64) float64
 	Mean() float64
@@ -71,7 +71,7 @@ type law interface {
 }
 
 // If all draws of θ are equal, the quantities are the log density, the mean of the outcome, and
-// draws from the program's density.
+// outcomes drawn from the program's density.
 func TestPredictionsAtAPoint(t *testing.T) {
 	theta := []float64{.3, -.2}
 	for density, of := range map[string]func(eta float64) law{
@@ -102,7 +102,7 @@ func TestPredictionsAtAPoint(t *testing.T) {
 	}
 }
 
-// Log predictive densities of a normal outcome agree with their closed form.
+// For a normal outcome, log predictive densities agree with the closed form.
 func TestLogPredictiveDensity(t *testing.T) {
 	m := parsed(t, fmt.Sprintf(newModel, "y[n] ~ normal(eta, 0.8);", ""))
 	mean, cov := []float64{.3, -.2}, mat.NewSymDense(2, []float64{.09, .02, .02, .16})
@@ -122,8 +122,8 @@ func TestLogPredictiveDensity(t *testing.T) {
 	}
 }
 
-// Generated quantities replace the default ones. For a file without the outcome, only those are
-// computed that do not need it.
+// If a program generates quantities, these replace the default ones. If a file does not contain the
+// outcome, PredictNew computes only quantities that do not depend on it.
 func TestPredictionsWithoutOutcome(t *testing.T) {
 	m := parsed(t, fmt.Sprintf(newModel, "k[n] ~ poisson_log(eta);", `
 generated quantities {
@@ -170,7 +170,7 @@ generated quantities {
 	}
 }
 
-// A family and a formula for the same model predict the same quantities.
+// A family and the corresponding formula predict the same quantities.
 func TestPredictionsOfFamilies(t *testing.T) {
 	for _, f := range familiesAsFormulas {
 		if strings.Contains(f.formula, "|") {
@@ -207,7 +207,7 @@ func TestPredictionsOfFamilies(t *testing.T) {
 	}
 }
 
-// ending returns the quantity whose name ends in the text, or nil.
+// ending returns the quantity whose name ends in text, or nil.
 func ending(all predicted, text string) *fit.Quantity {
 	for name, q := range all {
 		if strings.HasSuffix(name, text) {
@@ -226,8 +226,8 @@ func newTable(t *testing.T, m *fit.Model, text string) table.Reader {
 	return rows
 }
 
-// ReadNew leaves out records that do not fit and numbers the others by their rows in the file.
-// PredictNew refuses records without a regressor.
+// ReadNew leaves out records that do not fit, and numbers the others by their rows in the file.
+// PredictNew refuses records in which a regressor is missing.
 func TestReadNew(t *testing.T) {
 	m := parsed(t, programColumns+"[model]\nfamily = \"linear\"\noutcome = \"y\"\nnoise_sd = 1\nterms = [\"x\"]\n")
 	records, report, err := shard.ReadNew("new.csv", newTable(t, m, "x,s,g,k\n1,a,p,3\n9,a,p,3\n2,a,p,3\n"), m.Study)
@@ -243,8 +243,8 @@ func TestReadNew(t *testing.T) {
 	}
 }
 
-// The test checks that a log density which is an average over draws is called uncertain if few draws
-// are near the record. The simplex rules out linear predictors.
+// A log density that is an average over draws must be called uncertain if few draws are close to
+// the record. The test's model has a simplex, so that it has no linear predictors.
 func TestUncertainDensity(t *testing.T) {
 	for _, c := range []struct {
 		sd   string
@@ -280,8 +280,7 @@ model { a ~ normal(0, 1); w ~ dirichlet([1, 1]); for (n in 1:N) y[n] ~ normal(a 
 	}
 }
 
-// The average over the posterior includes points at which the density of a record is zero or
-// infinite.
+// The average over the posterior includes points where the density of a record is zero or infinite.
 func TestDensityThatIsZero(t *testing.T) {
 	m := parsed(t, programColumns+`
 [model]
@@ -294,8 +293,9 @@ model { a ~ normal(0, 1); for (n in 1:N) target += x[n] * log(exp(-200 * square(
 	family := gaussian.Full(1)
 	natural := naturalOf(t, family, []float64{0}, mat.NewSymDense(1, []float64{1}))
 	infinite := math.Inf(1)
-	// exp(−200(y − a)²) is a normal density of a with variance 1/400, up to a factor. It underflows
-	// to 0 if y and a are more than 1.94 apart, but the mode of the product with the posterior is nearer.
+	// Up to a factor, exp(−200(y − a)²) is a normal density of a with variance 1/400. It underflows to
+	// 0 if y and a are more than 1.94 apart, but the product with the posterior has its mode closer
+	// than that.
 	average := func(y float64) float64 {
 		return math.Log(math.Sqrt(math.Pi/200)) + distuv.Normal{Sigma: math.Sqrt(1 + 1./400)}.LogProb(y)
 	}

@@ -12,16 +12,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An outcomeGenerator computes the quantities of records for models without a program: the log
-// density, the mean of the outcome or the probability of each class, and a new outcome. Outcomes
-// are in the units of their column, and classes count from 1.
+// An outcomeGenerator computes quantities of records for models without a program. These are the
+// log density, the mean of the outcome or the probability of each class, and a new outcome.
+// Outcomes are in the units of their column, and classes are numbered from 1.
 type outcomeGenerator struct {
 	m       *Model
 	records *shard.New
-	column  *study.Column    // column of the outcome; nil if there is none
+	column  *study.Column    // column of the outcome, or nil
 	drawn   solver.Described // draws new outcomes; may be nil
 	program *model.Model
-	values  int // predicted values for each record
+	values  int // number of predicted values per record
 
 	from            int
 	loaded          *shard.Shard
@@ -45,7 +45,7 @@ func (m *Model) newOutcomes(records *shard.New) (*outcomeGenerator, error) {
 	}
 	if !m.General() {
 		o := m.Outcome()
-		o.Effects = 0 // the predictor of the location includes the effects of groups
+		o.Effects = 0 // the location's predictor already includes the group effects
 		var err error
 		if g.drawn, err = o.Described(); err != nil {
 			return nil, err
@@ -94,7 +94,8 @@ func (g *outcomeGenerator) density(q *solver.Approximation) (func(record int) Lo
 	}, err
 }
 
-// logUnit returns the log of the outcome's unit, or 0 if the outcome is not measured.
+// logUnit returns the log of the outcome's unit, or 0 if the outcome has no unit because it is not
+// measured.
 func (g *outcomeGenerator) logUnit() float64 {
 	if g.m.Study.Model.Kind() != study.Measured {
 		return 0
@@ -130,7 +131,7 @@ func (g *outcomeGenerator) compute(dst []float64, k int, theta []float64) {
 	}
 }
 
-// outcome returns a new outcome for loaded record number i.
+// outcome returns a new outcome for record number i among the loaded ones.
 func (g *outcomeGenerator) outcome(i int, theta []float64) float64 {
 	eta := g.eta
 	g.m.predict(eta, g.loaded, i, theta)

@@ -12,12 +12,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A layout tells where the parameters of each kind begin in θ.
+// A layout says where in θ the parameters of each kind begin.
 type layout struct {
-	regressors   ir.Names   // names of the regressors, in the order of the terms
-	coefficients int        // coefficients of one predictor, from index 0 on
+	regressors   ir.Names   // names of the regressors in the order of the terms
+	coefficients int        // number of coefficients in one predictor; the first has index 0
 	classes      int        // number of predictors; their coefficients follow one another
-	scale        int        // index of the log sd of the noise or of the log dispersion, or −1
+	scale        int        // index of the log standard deviation of the noise, or of the log dispersion; −1 if there is none
 	groups       [][]Effect // effects of each group term
 }
 
@@ -73,8 +73,8 @@ func New(st *study.Study) (*Model, error) {
 	return m, err
 }
 
-// regressors returns the names of the terms' coefficients. It stops after the first name that is
-// too long for a program, because millions of unused ones could follow.
+// regressors returns the names of the terms' coefficients. It stops at the first name that is too
+// long for a program, because millions of unused names might follow.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {
@@ -105,8 +105,8 @@ func (m *Model) addCoefficients() {
 	m.Parameters.addAll(n*m.layout.classes, one, prior)
 }
 
-// priors returns a function for the prior of coefficient k, counted over all classes. names has the
-// coefficients of one class.
+// priors returns a function for the prior of coefficient k, where k counts the coefficients of all
+// classes. names holds the names for one class.
 func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
 	others := map[int]study.Normal{}
@@ -126,7 +126,7 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// oddsOf separates class and term in the name of a coefficient of log odds.
+// oddsOf separates the class from the term in the names of log odds coefficients.
 const oddsOf = "|"
 
 func (m *Model) addGroups() {
@@ -165,17 +165,18 @@ func (m *Model) addGroups() {
 	}
 }
 
-// Centred reports whether the coordinates of groups are the effects themselves, rather than effects
-// in units of their sd. The solver Scoring needs this: the likelihood of a record then does not
-// depend on the sd, which the server learns from released sums.
+// Centred reports whether group coordinates are the effects themselves, and not effects divided by
+// their standard deviation. The solver Scoring needs this: the likelihood of a record then does not
+// depend on the standard deviation, which the server learns from released sums.
 //
 // In a centred model the coordinate of the scale comes after those of the groups.
 func (m *Model) Centred() bool {
 	return m.Study.Inference.Solver == study.Scoring && len(m.Study.Model.Groups) > 0
 }
 
-// effectPrior returns the normal prior of a group's coordinate. A centred effect is normal only
-// given its sd; the result has the mean and the variance of its prior.
+// effectPrior returns the normal prior of a group coordinate. A centred effect is normal only given
+// its standard deviation. In that case the result has the same mean and variance as the effect's
+// prior.
 func (m *Model) effectPrior() study.Normal {
 	if !m.Centred() {
 		return study.Normal{SD: 1}
@@ -183,21 +184,21 @@ func (m *Model) effectPrior() study.Normal {
 	return study.Normal{SD: m.Study.Prior.Spread}
 }
 
-// An Effect is an intercept or a slope that varies between the levels of one column.
+// An Effect is an intercept or a slope that varies between the levels of a column.
 type Effect struct {
 	Term   int // index of the group term
-	Spread int // index in θ of the effect's sd between levels, or its log
-	First  int // index in θ of the first level's effect; the others follow
+	Spread int // index in θ of the effect's standard deviation between levels, or of its log
+	First  int // index in θ of the first level's effect; those of the other levels follow
 	Levels int // number of levels
-	Slope  int // index among a record's slopes; −1 for the intercept
-	Column int // index among the study's columns; −1 for the intercept
+	Slope  int // index of the slope's value among the slopes of a record; −1 for the intercept
+	Column int // index of the column in the study; −1 for the intercept
 }
 
 // Effects returns the effects that vary between groups, term by term.
 func (m *Model) Effects() []Effect { return slices.Concat(m.layout.groups...) }
 
-// Spread returns the index in θ of the sd of the centred effect i. ok is false for other
-// coordinates, whose prior does not depend on θ.
+// Spread returns the index in θ of the standard deviation of centred effect i. ok is false for all
+// other coordinates, whose priors do not depend on θ.
 func (m *Model) Spread(i int) (spread int, ok bool) {
 	if !m.Centred() {
 		return 0, false
@@ -237,7 +238,7 @@ func (m *Model) NaturalPrior(i int) (h, precision float64) {
 	return precision * own.Mean, precision
 }
 
-// CheckPrior returns the error of Prior for a diagonal family, without building the prior.
+// CheckPrior returns the same error as Prior for a diagonal family, but does not build the prior.
 func (m *Model) CheckPrior() error {
 	for i := range m.Dim() {
 		h, precision := m.NaturalPrior(i)

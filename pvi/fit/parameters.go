@@ -15,29 +15,31 @@ type Parameter struct {
 	Name  string
 	Log   bool         // whether the coordinate is the logarithm of the parameter
 	Prior study.Normal // prior of the coordinate
-	About string       // describes the parameter or, if Beyond is true, its prior
+	About string       // description of the parameter or, if Beyond is true, of its prior
 
-	// Beyond is true if the prior is not normal. Prior is then the prior of q, and each client
-	// multiplies its likelihood by a share of the ratio of the two.
+	// Beyond is true if the parameter's own prior is not normal. Prior is then the prior of q, and the
+	// likelihood of each client contains a share of the ratio of the two priors.
 	Beyond bool
 
-	// Spread names the parameter that is the sd of the prior of an effect of a group, or is "".
-	// Prior then has the mean and the variance of the effect.
+	// Spread is the name of the parameter that is the standard deviation of this group effect, or "".
+	// Prior then has the same mean and variance as the effect.
 	Spread string
 
-	// HalfNormal is the scale of a half-normal prior, or 0. Prior then has its mean and variance.
+	// HalfNormal is the scale of the parameter's half-normal prior, or 0. Prior then has the same mean
+	// and variance.
 	HalfNormal float64
 }
 
-// OwnPrior returns the log-normal prior of a parameter whose coordinate is its logarithm.
+// OwnPrior returns the log-normal prior of a parameter whose logarithm is the coordinate.
 func (p Parameter) OwnPrior() study.LogNormal {
 	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
-// Parameters has the coordinates of θ. There may be a million, so a Parameter is built on request.
+// Parameters holds the coordinates of θ. There may be a million, so a Parameter is built only when
+// asked for.
 type Parameters struct{ blocks []block }
 
-// A block is a range of consecutive coordinates of θ.
+// A block is a range of coordinates of θ.
 type block struct {
 	first, behind int                      // coordinates first to behind − 1
 	parameter     func(k int) Parameter    // returns parameter first + k
@@ -86,8 +88,8 @@ func (p *Parameters) add(one Parameter) int {
 	return p.addAll(1, func(int) Parameter { return one }, func(int) study.Normal { return one.Prior })
 }
 
-// addAll adds n parameters and returns the index of the first. parameter(k) and prior(k) are called
-// on request, for k from 0 to n−1.
+// addAll adds n parameters and returns the index of the first one. parameter(k) and prior(k) are
+// called only when needed, with k from 0 to n−1.
 func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
 	first := p.Len()
 	if n > 0 {

@@ -11,12 +11,12 @@ import (
 type Prediction struct {
 	Outcome    float64   // observed outcome
 	LogDensity float64   // log posterior predictive density of the outcome
-	Error      float64   // standard error of LogDensity if it is an average over draws, otherwise 0
+	Error      float64   // standard error of LogDensity if that is an average over draws, and otherwise 0
 	Mean       float64   // expected outcome; NaN for classes
 	Classes    []float64 // probability of each class, or nil
 }
 
-// Predict returns a prediction for every record of a shard under the Gaussian posterior natural.
+// Predict returns a prediction for each record of a shard under the Gaussian posterior natural.
 func (m *Model) Predict(s *shard.Shard, family gaussian.Family, natural []float64) ([]Prediction, error) {
 	q, err := solver.NewApproximation(family, natural)
 	if err != nil {
@@ -42,7 +42,8 @@ func (m *Model) Predict(s *shard.Shard, family gaussian.Family, natural []float6
 	return out, m.integrate(out, s, q)
 }
 
-// predicts reports whether the model is not a regression and its program predicts an outcome.
+// predicts reports whether the model is a program, or another model that is not a regression, and
+// predicts an outcome.
 func (m *Model) predicts() bool {
 	if !m.General() {
 		return false

@@ -8,12 +8,13 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// mostPredictors is the largest number of linear predictors of a record over which the density of a
-// general model is integrated. With more predictors, averages over draws are as good and faster.
+// mostPredictors is the largest number of linear predictors per record for which the density of a
+// general model is computed by integration over the predictors. With more predictors, averages over
+// draws are as accurate and faster.
 const mostPredictors = 12
 
-// integrable reports whether log predictive densities are integrated over the linear predictors p
-// of a record. Otherwise they are averages over draws of θ.
+// integrable reports whether log predictive densities are computed by integration over the linear
+// predictors p of a record. If not, they are averages over draws of θ.
 func (m *Model) integrable(p *model.Predictors) bool {
 	return p != nil && (!m.General() || p.Len() <= mostPredictors)
 }
@@ -78,7 +79,7 @@ func (m *Model) logDensities(columns [][]float64, rows int, q *solver.Approximat
 	return logs, nil
 }
 
-// integrate sets the log predictive densities of the records of a shard, and the probabilities of
+// integrate sets the log predictive densities of the records in a shard, and the probabilities of
 // classes.
 func (m *Model) integrate(out []Prediction, s *shard.Shard, q *solver.Approximation) error {
 	columns := m.columns(s)

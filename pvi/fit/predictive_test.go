@@ -46,9 +46,9 @@ nominal_records = 10
 [model]
 `
 
-// predictedFormulas are formulas without regressors, so that the linear predictors of a record are
-// the coordinates of θ. density computes the log density of an outcome independently of the model,
-// at the values of these coordinates.
+// predictedFormulas has formulas without regressors, so that the coordinates of θ are the linear
+// predictors of a record. density computes the log density of an outcome from these coordinates,
+// independently of the model.
 var predictedFormulas = []struct {
 	formula, family string
 	column          int
@@ -102,10 +102,10 @@ func logGamma(x float64) float64 {
 
 func poissonLog(y, eta float64) float64 { return y*eta - math.Exp(eta) - logGamma(y+1) }
 
-// The test checks predictive densities under random posteriors against averages over many draws,
-// which use the formulas of the densities above. A difference of 5 standard errors has a probability
-// below 1e-6. Densities that even these draws miss are left out. The points for three predictors are
-// less exact.
+// The test compares predictive densities under random posteriors with averages over many draws,
+// computed by the functions density above. A difference of 5 standard errors has a probability
+// below 1e-6. It skips densities for which even this many draws are too few. With three predictors,
+// integration is less accurate.
 func TestPredictFormulas(t *testing.T) {
 	const draws, most, share = 100_000, .03, .8
 	r := rand.New(rand.NewPCG(1, 2))
@@ -149,7 +149,7 @@ func TestPredictFormulas(t *testing.T) {
 	}
 }
 
-// The test checks densities of counts that are much narrower than the posterior, against sums over a
+// The test compares densities of counts that are much narrower than the posterior with sums over a
 // fine grid.
 func TestPredictNarrow(t *testing.T) {
 	m := predictiveModel(t, "k ~ 1", "poisson")
@@ -184,8 +184,9 @@ func predictiveModel(t *testing.T, formula, family string) *Model {
 	return m
 }
 
-// randomNormal returns a random mean and a random root of a covariance. The first coordinate has
-// the given sd, and the others have at most sd 1. The correlations of three coordinates are moderate.
+// randomNormal returns a random mean, and a random root of a covariance matrix. The first
+// coordinate has the given standard deviation, and the others at most 1. If there are three
+// coordinates, their correlations are moderate.
 func randomNormal(r *rand.Rand, d int, sd float64) (mean *mat.VecDense, root *mat.Dense) {
 	mean, root = mat.NewVecDense(d, nil), mat.NewDense(d, d, nil)
 	for i := range d {
@@ -206,8 +207,8 @@ func randomNormal(r *rand.Rand, d int, sd float64) (mean *mat.VecDense, root *ma
 	return mean, root
 }
 
-// predictions returns the predictions of records with the given values of a column, under a
-// posterior with the given mean and root of the covariance.
+// predictions returns the predictions for records with the given values in a column. The posterior
+// has the given mean and root of the covariance.
 func predictions(t *testing.T, m *Model, column int, ys []float64, mean *mat.VecDense, root *mat.Dense) []Prediction {
 	t.Helper()
 	var cov mat.SymDense
@@ -230,8 +231,8 @@ func predictions(t *testing.T, m *Model, column int, ys []float64, mean *mat.Vec
 	return got
 }
 
-// BenchmarkPredict measures the time for 256 records, and BenchmarkAverage that of the averages over
-// draws that serve programs without linear predictors.
+// BenchmarkPredict measures the time for 256 records. BenchmarkAverage does the same for averages
+// over draws, which are used for programs without linear predictors.
 func BenchmarkPredict(b *testing.B) {
 	benchmarkPredict(b, (*Model).Predict)
 }
@@ -277,8 +278,8 @@ func benchmarkPredict(b *testing.B, predict func(*Model, *shard.Shard, gaussian.
 	}
 }
 
-// The test checks that the log density of a record is the same function of its linear predictors as
-// of θ, for all kinds of models that have linear predictors.
+// For all kinds of models with linear predictors, the log density of a record computed from these
+// predictors equals the one computed from θ.
 func TestLinearPredictors(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	checked := 0

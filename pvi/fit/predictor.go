@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Locations returns the number of predictors of the outcome's location: the number of classes minus
-// one, or one.
+// Locations returns the number of predictors for the location of the outcome. It is one, or the
+// number of classes minus one.
 func (m *Model) Locations() int { return m.layout.classes }
 
 // Draw returns a random outcome of record i at θ, on the model's scale.
@@ -28,15 +28,15 @@ func (m *Model) scaleAt(theta []float64) float64 {
 	return m.NoiseSD()
 }
 
-// A drawer draws the outcomes of several records at a point.
+// A drawer draws the outcomes of several records at a given θ.
 type drawer struct {
 	model    *Model
 	shard    *shard.Shard
 	records  []int
 	response solver.Response
-	x        []float64 // regressors of the records, one record after another
+	x        []float64 // regressors of all records, one record after the other
 	rows     []int32   // 0, 1, ..., the number of records minus one
-	eta      []float64 // predictors of the records, by class
+	eta      []float64 // predictors of all records, class by class
 	one      []float64 // predictors of one record
 }
 
@@ -52,7 +52,7 @@ func (m *Model) newDrawer(s *shard.Shard, records []int) *drawer {
 	return d
 }
 
-// draw writes a random outcome of each record at θ to y, on the model's scale.
+// draw writes a random outcome of each record to y, drawn at θ and on the model's scale.
 func (d *drawer) draw(y, theta []float64, r solver.Source) {
 	n, scale := len(d.records), d.model.scaleAt(theta)
 	for class := range d.one {
@@ -68,8 +68,8 @@ func (d *drawer) draw(y, theta []float64, r solver.Source) {
 	}
 }
 
-// predict writes the predictors of the location for record i at θ to eta, including the effects of
-// groups.
+// predict computes the predictors of the location for record i at θ, including group effects, and
+// writes them to eta.
 func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	x, _ := s.Record(i)
 	for class := range eta {
@@ -79,7 +79,7 @@ func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	m.addEffects(eta, s, i, theta)
 }
 
-// addEffects adds the effects of record i's groups to its predictors eta at θ.
+// addEffects adds the group effects of record i at θ to its predictors eta.
 func (m *Model) addEffects(eta []float64, s *shard.Shard, i int, theta []float64) {
 	m.eachEffect(s, i, func(spread, at int, value float64) {
 		effect := theta[at] * value

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// build builds the study's record program, with parameters in the order of m.Parameters.
+// build builds the record program of the study, whose parameters have the order of m.Parameters.
 func (m *Model) build() (*model.Model, error) {
 	switch m.Study.Model.Family {
 	case study.Mixture:
@@ -25,7 +25,7 @@ func (m *Model) build() (*model.Model, error) {
 
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	squares, _ := m.Study.RegressorBounds()
-	bound := rounded * math.Sqrt(squares) // bound on each regressor
+	bound := rounded * math.Sqrt(squares) // upper bound on each regressor
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
@@ -38,8 +38,8 @@ func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
-// scalar declares coordinate i of θ and returns its parameter: the coordinate, its exponential for
-// a logarithm, or its absolute value for a half-normal prior.
+// scalar declares coordinate i of θ and returns its parameter. This is the coordinate itself, its
+// exponential if the coordinate is a logarithm, or its absolute value if the prior is half-normal.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	p := m.Parameters.At(i)
 	name := p.Name
@@ -57,8 +57,8 @@ func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	return e
 }
 
-// leastSpread is the least sd of the effects of groups in a record program. A scale must be
-// positive.
+// leastSpread is the smallest standard deviation of group effects in a record program, because a
+// scale must be positive.
 const leastSpread = 1e-100
 
 func (m *Model) regressionProgram() (*model.Model, error) {
@@ -100,11 +100,11 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	return b.Real(st.Model.Outcome, -rounded*st.OutcomeBound(), rounded*st.OutcomeBound())
 }
 
-// rounded widens the bounds of a program's columns, because rounding may move the scaled value of a
-// public bound beyond the scaled bound.
+// rounded is the factor by which the bounds of a program's columns are widened. Without it,
+// rounding might move the scaled value of a public bound beyond the scaled bound.
 const rounded = 1 + 1e-9
 
-// varying declares the parameters of a term with groups, and returns the sum of its effects.
+// varying declares the parameters of a group term, and returns the sum of the term's effects.
 func (m *Model) varying(b *model.Builder, by string, effects []Effect) model.Expr {
 	c, _ := m.Study.Column(by)
 	index := b.Integer("level of "+by, 0, float64(len(c.Levels)-1))
@@ -209,8 +209,8 @@ func (m *Model) mixture() (*model.Model, error) {
 	return b.Build(b.Apply(ir.LogSumExp, terms))
 }
 
-// network builds a Bayesian neural network with one hidden layer of tanh units. Priors of weights
-// are scaled by the square root of a unit's number of inputs.
+// network builds a Bayesian neural network with one hidden layer of tanh units. The priors of
+// weights are scaled by the square root of the number of a unit's inputs.
 func (m *Model) network() (*model.Model, error) {
 	st := m.Study
 	hidden := st.Model.Hidden

@@ -28,8 +28,8 @@ generated quantities {
 """
 `
 
-// The posterior of a linear function, a log-normal number, a probability and a new outcome agrees
-// with its closed form.
+// The posteriors of a linear function, a log-normal number, a probability and a new outcome agree
+// with their closed forms.
 func TestQuantitiesOfAPosterior(t *testing.T) {
 	m := parsed(t, quantityModel)
 	family := gaussian.Full(3)
@@ -53,7 +53,7 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 	}
 	check := func(q fit.Quantity, mean, sd, low, high float64) {
 		t.Helper()
-		const share = 4. / 64 // four standard errors of 4,096 draws, in sds
+		const share = 4. / 64 // four standard errors with 4,096 draws, in standard deviations
 		for _, c := range []struct{ got, want, within float64 }{
 			{q.Mean, mean, share * sd}, {q.SD, sd, share * sd}, {q.Lower, low, 3 * share * sd}, {q.Upper, high, 3 * share * sd},
 		} {
@@ -85,7 +85,8 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 	}
 }
 
-// At a point estimate, a quantity has the value of its formula. Random quantities are left out.
+// With point estimates, a quantity is the value of its formula at the estimate. Random quantities
+// are left out.
 func TestQuantitiesAtAPoint(t *testing.T) {
 	all, err := parsed(t, quantityModel).QuantitiesAt([]float64{-.4, -.2, .1})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Tilted returns the sites of a shard's records for expectation propagation in the given family.
-// clients is the number of clients of the study.
+// Tilted returns the sites that expectation propagation uses for the records of a shard, in the
+// given family. clients is the number of clients in the study.
 func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.Tilted {
 	how, st := m.Study.Inference.Propagation, m.Study.Model
 	if !m.General() {
@@ -37,8 +37,8 @@ func (m *Model) SiteSize(family gaussian.Family) int {
 	return family.Size()
 }
 
-// Start returns a point θ at which fits can begin: the values in the map, and prior means
-// elsewhere.
+// Start returns a point θ where fits can start. It has the values in the map, and prior means for
+// all other parameters.
 func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	mean := make([]float64, 0, m.Dim())
 	for _, p := range m.Parameters.All() {
@@ -56,7 +56,7 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	return mean, nil
 }
 
-// Touched returns an upper bound on the number of coordinates of θ on which one record depends. A
+// Touched returns an upper bound on the number of coordinates of θ that one record depends on. A
 // record has only one level of each categorical column. For a mixture the bound is 1, because
 // clusters are counted separately.
 func (m *Model) Touched() int {

@@ -21,9 +21,10 @@ type one struct{ handed int }
 
 func (s *one) AddRecord([]int32, []float64) error { s.handed++; return nil }
 
-// No solver panics on a record within the public bounds, at any θ, because a panic would reveal
-// something about it. Results need not be finite. mean and spread are the mean and sd of the cavity
-// or of q, in units of the prior. FEDPVI_FAMILY limits the models to one family.
+// If a solver panicked, this would reveal something about a record. So no solver may panic for a
+// record within the public bounds, at any θ, although results need not be finite. mean and spread
+// are the mean and the standard deviation of the cavity or of q, relative to the prior.
+// FEDPVI_FAMILY limits the test to one family.
 func FuzzRecord(f *testing.F) {
 	var names []string
 	var all []*Model
@@ -98,7 +99,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// within clamps x to the interval from low to high. It maps NaN to low.
+// within limits x to the interval from low to high. It turns NaN into low.
 func within(x, low, high float64) float64 {
 	if x != x {
 		return low
@@ -115,7 +116,7 @@ func eachOf(t *testing.T, m *Model, s *shard.Shard, theta []float64) int {
 	return sink.handed
 }
 
-// engineOf returns the evaluator of a model's program for the records of a shard.
+// engineOf returns the evaluator that runs a model's program on the records of a shard.
 func engineOf(t *testing.T, m *Model, s *shard.Shard) gpu.Evaluator {
 	t.Helper()
 	engine, err := gpu.CPU{}.Compile(m.Program(), loaded(t, m, s))

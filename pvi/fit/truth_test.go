@@ -14,7 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fitted returns the mean and sds of a Gaussian fitted to a shard as if one client had all records.
+// fitted fits a Gaussian to a shard as if one client had all records, and returns its mean and
+// standard deviations.
 func fitted(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, point bool) (mean []float64, sd []float64) {
 	t.Helper()
 	natural := fitNatural(t, m, s, family, point)
@@ -38,7 +39,7 @@ func fitNatural(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, 
 	return natural
 }
 
-// likelihoodOf returns the likelihood of a shard of one of several clients.
+// likelihoodOf returns the likelihood of a shard that belongs to one of several clients.
 func likelihoodOf(t *testing.T, m *Model, s *shard.Shard, clients int) solver.Likelihood {
 	t.Helper()
 	l, err := m.Likelihood(s, clients)
@@ -69,8 +70,8 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	}
 }
 
-// A Gaussian fitted to 120 records has nearly the mean and the sds of a Metropolis chain of 25,000
-// steps, which has an error of about 0.04 sd.
+// A Gaussian fitted to 120 records has nearly the same mean and standard deviations as a Metropolis
+// chain of 25,000 steps. The chain's error is about 0.04 standard deviations.
 func TestFitsAgainstMetropolis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -100,7 +101,7 @@ func TestFitsAgainstMetropolis(t *testing.T) {
 	}
 }
 
-// sensible returns n records with moderate values, whose outcomes depend weakly on the column u.
+// sensible returns n records with moderate values. Their outcomes depend weakly on the column u.
 func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	records := new(shard.Records)
 	for range n {
@@ -116,8 +117,9 @@ func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// metropolis returns the mean and the sd of each coordinate over a random-walk Metropolis chain of
-// 25,000 steps. A jump is a constant times the difference between a draw and start.
+// metropolis runs a random-walk Metropolis chain of 25,000 steps, and returns the mean and the
+// standard deviation of each coordinate. A jump is a constant times the difference between a draw
+// and start.
 func metropolis(log func([]float64) float64, start []float64, draw gaussian.Sampler, r *rand.Rand) (mean, sd []float64) {
 	const steps = 25_000
 	d := len(start)
@@ -147,7 +149,7 @@ func metropolis(log func([]float64) float64, start []float64, draw gaussian.Samp
 	return mean, sd
 }
 
-// Laplace's approximation is centred at the mode, where the gradient of the log posterior is zero.
+// Laplace's approximation is centred at the mode, where the log posterior has gradient zero.
 func TestLaplaceIsAtTheMode(t *testing.T) {
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts", "softmax"} {
 		m := newModel(t, name)
@@ -201,9 +203,10 @@ func TestSVINearsTheFit(t *testing.T) {
 	}
 }
 
-// The posterior is proper even if the maximum-likelihood estimate is infinite or does not exist:
-// one class, separable classes, a constant column, no event, or counts at their bound. (If a
-// learned noise becomes zero, or if groups differ in every column, the fit may fail.)
+// The posterior is proper even if the maximum-likelihood estimate is infinite or does not exist.
+// The test tries records with a single class, separable classes, a constant column, no event, and
+// counts at their bound. (If the noise is learned and becomes zero, or if groups differ in every
+// column, the fit may fail.)
 func TestAwkwardRecords(t *testing.T) {
 	awkward := map[string]func(i int) []float64{
 		"one class":       func(i int) []float64 { return []float64{math.Sin(float64(i)), 5, 1, 3, 1} },
@@ -231,7 +234,7 @@ func TestAwkwardRecords(t *testing.T) {
 	}
 }
 
-// Fitting returns an error if an expectation overflows.
+// A fit returns an error if an expectation overflows.
 func TestOverflowIsAnError(t *testing.T) {
 	m := newModel(t, "grouped counts")
 	records := new(shard.Records)
@@ -249,7 +252,7 @@ func TestOverflowIsAnError(t *testing.T) {
 	}
 }
 
-// The density and the mean in a prediction agree with averages over draws from the posterior.
+// The density and the mean of a prediction agree with averages over posterior draws.
 func TestPredictAgainstDraws(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
