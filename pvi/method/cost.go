@@ -5,30 +5,30 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A View is an observer for whom the privacy cost of a study is stated. Shares is the number of
+// A View is an observer for whom the privacy cost of a study is reported. Shares is the number of
 // noise shares in a sum that the observer cannot subtract.
 type View struct {
 	Name   string // one of the constants below
-	Who    string // description of the observer in words
+	Who    string // description of the observer for readers
 	Shares int
 }
 
-// These are the names of observers.
+// These are the names of the observers.
 const (
-	Coalition        = "coalition"         // a coalition of as many clients as the study assumes
+	Coalition        = "coalition"         // a coalition of clients, as large as the study allows for
 	Participant      = "participant"       // one other client
-	Outsider         = "outside"           // an observer that adds no noise
-	LargestCoalition = "largest-coalition" // the coordinator with more colluding clients than the study assumes
-	Coordinator      = "coordinator"       // a coordinator that can open single messages, alone or with clients
-	Anyone           = "anyone"            // an observer of every message, where anyone may read messages
+	Outsider         = "outside"           // an observer who does not take part
+	LargestCoalition = "largest-coalition" // the coordinator together with more colluding clients than the study allows for
+	Coordinator      = "coordinator"       // a coordinator who can open single messages, alone or with the help of clients
+	Anyone           = "anyone"            // an observer who sees every message, in a study where anyone may read messages
 )
 
-// Trusted reports whether the study trusts this observer, so that the privacy target does not apply
-// to it.
+// Trusted reports whether the study trusts this observer, in which case the privacy target does not
+// apply to it.
 func (v View) Trusted() bool { return v.Name == Coordinator || v.Name == LargestCoalition }
 
-// Strongest returns the cost for the strongest observer that the study does not trust, under the
-// adjacency of the first cost. costs must not be empty.
+// Strongest returns the cost for the strongest observer that the study does not trust. The
+// adjacency is that of the first cost. costs must not be empty.
 func Strongest(costs []Cost) Cost {
 	strongest := costs[0]
 	for _, c := range costs {
@@ -39,7 +39,7 @@ func Strongest(costs []Cost) Cost {
 	return strongest
 }
 
-// A Cost is the privacy loss of a client's releases for one observer and one adjacency.
+// A Cost is the privacy loss that a client's releases cause, for one observer and one adjacency.
 type Cost struct {
 	View      View
 	Adjacency accountant.Adjacency
@@ -49,42 +49,43 @@ type Cost struct {
 	Method    string // name of the numerical method that computed ε
 }
 
-// PublishedFactors and PublishedSampling name the two ways to run an algorithm exactly as published
-// although its privacy claim does not hold.
+// PublishedFactors and PublishedSampling are two ways to run an algorithm exactly as it was
+// published, although its privacy claim is wrong.
 const (
-	PublishedFactors  = "factors"  // a client's factor contains its own noise, which is too small to hide the client; see [study.Published]
-	PublishedSampling = "sampling" // batches have a fixed size but are charged as Poisson batches; see [study.PublishedSampling]
+	PublishedFactors  = "factors"  // a client's factor contains the client's own noise, which is too little to hide the client; see [study.Published]
+	PublishedSampling = "sampling" // batches have a fixed size, but the cost is that of Poisson batches; see [study.PublishedSampling]
 )
 
-// Unsound is implemented by methods that run a published algorithm whose releases cost more than
-// was claimed. They are for simulations. Event and Increment return the proved cost.
+// Unsound is implemented by methods that run a published algorithm whose true cost is higher than
+// its authors claimed. They are meant for simulations. Event and Increment return the cost that can
+// be proved.
 type Unsound interface {
 	Method
 
 	// Published returns [PublishedFactors] or [PublishedSampling].
 	Published() string
 
-	// Claim returns the cost that the publication claims. Event returns the proved cost.
+	// Claim returns the cost that the authors claim. Event returns the cost that can be proved.
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Proved returns how many of the noise shares that the observer cannot subtract are proved to
-	// hide a release.
+	// Proved returns the number of noise shares for which the privacy proof holds, out of those that
+	// the observer cannot subtract.
 	Proved(shares int) int
 
 	// Truth returns the true cost for an outsider, or a lower bound on it.
 	Truth(Estimates) Cost
 }
 
-// Estimates holds the numbers from which [Unsound].Truth computes the true cost.
+// Estimates holds the numbers that [Unsound].Truth needs to compute the true cost.
 type Estimates struct {
 	Claimed, Proved Cost
-	Lower           float64 // lower bound on the ε of the releases; Proved has the upper bound
+	Lower           float64 // lower bound on the ε of the releases; the upper bound is in Proved
 	Scale           float64 // μ of the scale phase; 0 if there is none
 	Releases        int
 }
 
-// Claimed returns the cost that a method claims, which is the proved cost unless the method is
-// [Unsound].
+// Claimed returns the cost that a method claims. Unless the method is [Unsound], this is the cost
+// that can be proved.
 func Claimed(m Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if u, ok := m.(Unsound); ok {
 		return u.Claim(shares, adjacency, releases)
@@ -92,7 +93,7 @@ func Claimed(m Method, shares int, adjacency accountant.Adjacency, releases int)
 	return m.Event(shares, adjacency, releases)
 }
 
-// Adjacencies returns the adjacencies under which the cost is known, the study's own first.
+// Adjacencies returns the adjacencies for which the cost is known, beginning with the study's own.
 func (s *Setting) Adjacencies() []accountant.Adjacency {
 	own := s.Study.Privacy.Adjacency
 	switch {

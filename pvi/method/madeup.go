@@ -8,16 +8,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// MadeUp returns count synthetic records from number first on. They depend only on public numbers.
-// Numbers are uniform within their bounds on the model's scale, or normal if the study gives a
-// centre and spread. Levels are equally likely, and every outcome is the lowest value of its
-// column.
+// MadeUp returns count synthetic records, beginning with record number first. They depend only on
+// public numbers. A number is uniform within its bounds on the model's scale or, if the study gives
+// a centre and a spread, normal. All levels are equally likely. The outcome is always the lowest
+// value of its column.
 func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	return MadeUpWithin(st, digest, first, count, 1)
 }
 
-// MadeUpWithin is like [MadeUp], but multiplies the distance of every number from the middle of its
-// bounds, on the model's scale, by extent. extent is in (0, 1].
+// MadeUpWithin is like [MadeUp], but moves each number closer to the middle of its bounds: on the
+// model's scale, it multiplies the distance by extent, which is in (0, 1].
 func MadeUpWithin(st *study.Study, digest [32]byte, first, count int, extent float64) *shard.Records {
 	records := new(shard.Records)
 	normal, row := make([]float64, len(st.Columns)), make([]float64, len(st.Columns))
@@ -36,7 +36,8 @@ func MadeUpWithin(st *study.Study, digest [32]byte, first, count int, extent flo
 }
 
 // madeUpValue returns the Φ(normal)-quantile of the distribution of column c, where Φ is the
-// standard normal distribution function. For a number, extent is as for [MadeUpWithin].
+// standard normal distribution function. For numbers, extent has the same meaning as in
+// [MadeUpWithin].
 func madeUpValue(st *study.Study, c *study.Column, normal, extent float64) float64 {
 	evenly := math.Erfc(-normal/math.Sqrt2) / 2
 	if c.Type != study.Numeric {

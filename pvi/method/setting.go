@@ -15,44 +15,43 @@ import (
 )
 
 const (
-	// DampingBits is the number of binary digits of the damping α, which is a multiple of
+	// DampingBits is the number of binary places of the damping α, which is a multiple of
 	// 2^-DampingBits.
 	DampingBits = 20
 
-	// headroomBits is the size of the largest change that fits into a message, 2^headroomBits times
-	// the largest factor that the records could need. Changes can be that large before the factors
-	// converge.
+	// headroomBits says how large a change in a message can be: 2^headroomBits times the largest
+	// factor that the records could need. Changes can become that large before the factors converge.
 	headroomBits = 6
 
-	// statisticsRoom bounds the change of a factor that is computed from released statistics, in
-	// units of their largest possible element with noise. A factor can be twice as large as that,
-	// and a change is the difference of two factors.
+	// statisticsRoom limits the change of a factor that is computed from released statistics, as a
+	// multiple of the largest possible element of the statistics including noise. A factor can be
+	// twice as large as this element, and a change is the difference between two factors.
 	statisticsRoom = 8
 
-	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has 128
+	// wideBits is the largest number of bits that an element of λ may have. A [lambda.Wide] has 128
 	// bits.
 	wideBits = 126
 
 	// keptPrior is the largest number of natural parameters of a prior with independent coordinates
-	// that is kept in memory. A longer prior is computed when it is needed.
+	// that is kept in memory. A longer prior is computed whenever it is needed.
 	keptPrior = 1 << 16
 )
 
-// A Setting holds the public numbers from which a method is made. It is immutable.
+// A Setting holds the public numbers that a method is made from. It is immutable.
 type Setting struct {
 	Study       *study.Study
 	Model       *fit.Model
 	Family      gaussian.Family // family of q, full or diagonal
 	Coordinates *lambda.Coordinates
 	Clients     int          // number of clients in the roster
-	MinClients  int          // U_min, the smallest number of answers with which a sum is opened
+	MinClients  int          // U_min, the number of answers below which no sum is opened
 	Colluders   int          // t, the number of clients that may collude
-	Digest      phase.Digest // identity of the protocol, in every message
+	Digest      phase.Digest // identifies the protocol in every message
 
-	prior []float64 // nil if the prior is too long to keep
+	prior []float64 // nil if the prior is too long to be kept
 }
 
-// NewSetting returns the setting of a study for a roster. The scale of every column must be known.
+// NewSetting returns the setting for a study and a roster. The scale of every column must be known.
 func NewSetting(st *study.Study, roster phase.Roster, digest phase.Digest) (*Setting, error) {
 	s := &Setting{Study: st, Clients: len(roster.Clients), MinClients: roster.Fewest, Colluders: roster.Colluders, Digest: digest}
 	var err error
@@ -79,7 +78,7 @@ func (s *Setting) Prior() []float64 {
 	}
 	prior, err := s.Model.Prior(s.Family)
 	if err != nil {
-		panic("method: " + err.Error()) // unreachable: NewSetting computed the same prior
+		panic("method: " + err.Error()) // unreachable: NewSetting has computed the same prior before
 	}
 	return prior
 }
@@ -97,9 +96,9 @@ func (s *Setting) PriorAt(i int) float64 {
 	return precision
 }
 
-// Lambda returns λ for the natural parameters of q, rounded to multiples of 2^-exponent, or nil if
-// it does not fit on the lattice. λ is the difference between the natural parameters of q and of
-// the prior.
+// Lambda returns λ, the difference between the natural parameters of q and those of the prior. The
+// argument natural holds those of q. λ is rounded to multiples of 2^-exponent. Lambda returns nil
+// if λ does not fit on the lattice.
 func (s *Setting) Lambda(natural []float64, exponent int) []lambda.Wide {
 	all := make([]lambda.Wide, len(natural))
 	for i, x := range natural {
@@ -111,8 +110,8 @@ func (s *Setting) Lambda(natural []float64, exponent int) []lambda.Wide {
 	return all
 }
 
-// Shares returns the number of noise shares that together hide a client or record from the observer
-// of the privacy target.
+// Shares returns the number of noise shares that hide a client or a record from the observer of the
+// privacy target.
 func (s *Setting) Shares() int {
 	if s.Study.Federation.Opens == study.OpenSums {
 		return s.MinClients - s.Colluders
@@ -120,23 +119,23 @@ func (s *Setting) Shares() int {
 	return 1
 }
 
-// Holders returns the largest number of clients that have records of the same person and whose
-// releases are opened in one sum. See [study.Study.Holders].
+// Holders returns the largest number of clients in one opened sum that may have records of the same
+// person. See [study.Study.Holders].
 func (s *Setting) Holders() int { return s.Study.Holders(s.Clients) }
 
-// PerUnit returns the largest number of records in a sum that belong to one protected unit: the
-// rows of a person at all clients together, or 1.
+// PerUnit returns the largest number of records of one protected unit in a sum. For a person these
+// are the rows at all clients together; for other units it is 1.
 func (s *Setting) PerUnit() int { return s.Study.Privacy.Rows() * s.Holders() }
 
-// TypicalRows returns √k, where k is the largest number of rows of a person that a client uses. The
-// clip of private steps applies to the sum over a person's rows, which has norm √k if the rows have
-// norm 1 and independent directions. The result is 1 unless the privacy unit is the person.
+// TypicalRows returns √k, where k is the largest number of a person's rows that a client uses.
+// Private steps clip the sum of a person's rows. That sum has norm √k if each row has norm 1 and
+// the directions are independent. The result is 1 unless the privacy unit is the person.
 func (s *Setting) TypicalRows() float64 {
 	return math.Sqrt(float64(s.Study.Privacy.Rows()))
 }
 
-// Plans returns the number of plans in the whole study. A synchronous study has one plan in each
-// round, other studies one for each client and round.
+// Plans returns the number of plans in the whole study. There is one per round in a synchronous
+// study, and one per round and client in other studies.
 func (s *Setting) Plans() int {
 	n := s.Study.Inference.Rounds
 	if s.Study.Inference.Schedule != study.Synchronous {
@@ -145,9 +144,9 @@ func (s *Setting) Plans() int {
 	return n
 }
 
-// ChangeClip returns the clip C of a change of natural parameters. By default, this is half of the
-// precision that the nominal number of records, each of unit length, adds to a coefficient. With
-// parts, it is the number of records of one part.
+// ChangeClip returns the clipping bound C for a change of natural parameters. By default it is half
+// of the precision that records of length 1 add to a coefficient, for the nominal number of records
+// or, with parts, the number of records in a part.
 func (s *Setting) ChangeClip() float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c
@@ -156,7 +155,7 @@ func (s *Setting) ChangeClip() float64 {
 	return float64(s.Study.Federation.NominalRecords) / float64(parts) * s.Model.Curvature() / 2
 }
 
-// RecordBound returns an upper bound on the norm of a record's natural parameters. It is rough
+// RecordBound returns an upper bound on the norm of a record's natural parameters. It is rough,
 // unless the model is conjugate.
 func (s *Setting) RecordBound() float64 {
 	squares, fourths := s.Study.RegressorBounds()
@@ -166,7 +165,7 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior wraps the given solver if the study splits the prior among the clients
+// SplitPrior wraps the given solver if the study divides the prior among the clients
 // (inference.split_prior).
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
@@ -175,7 +174,7 @@ func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	return of
 }
 
-// NewSolver returns the study's solver for a client's records, which adds no noise.
+// NewSolver returns the study's solver for a client's records. It adds no noise.
 func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 	in := s.Study.Inference
 	if in.Solver == study.Conjugate {
@@ -194,26 +193,26 @@ func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 
 // Messages describes the vectors that clients send in the rounds.
 type Messages struct {
-	Size     int            // number of elements of a release, and of an opened sum
-	Lattice  dpmech.Lattice // lattice on which elements are rounded
+	Size     int            // number of elements in a release, and in an opened sum
+	Lattice  dpmech.Lattice // lattice that elements are rounded to
 	Range    dpmech.Range   // bound on the elements of releases and sums
-	Exponent int            // an element n of λ means the number n·2^-Exponent
+	Exponent int            // the number n in a message stands for n·2^-Exponent
 }
 
-// Limit returns the largest absolute value of an element of one release.
+// Limit returns the largest absolute value that an element of a release can have.
 func (m Messages) Limit() int64 { return m.Range.Of(1) }
 
-// HiddenMessages describes messages that are changes of λ with noise from the mechanism m.
+// HiddenMessages describes messages that contain changes of λ, with noise from the mechanism m.
 func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(m.Lattice(), phase.RangeOf(s.Study, m, s.Clients), float64(m.MaxTotal()))
 }
 
-// FactorMessages describes changes of factors that no mechanism hides. An element of a factor is at
-// most the bound on a record times the largest number of records. A message has room for changes
-// 2^headroomBits = 64 times as large.
+// FactorMessages describes messages that contain changes of factors without noise of their own. An
+// element of a factor is at most the bound on a record, times the largest number of records. There
+// is room for changes that are 2^headroomBits = 64 times as large.
 //
-// If m is not nil, the factor is a function of statistics that m releases. It is then at most a few
-// times as large as the largest statistics with their noise.
+// If m is not nil, the factor is computed from statistics that m releases. In that case it is at
+// most a few times as large as the largest statistics including their noise.
 func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	largest := float64(s.Study.Federation.MaxRecords) * s.RecordBound()
 	if m != nil {
@@ -237,7 +236,7 @@ func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(lattice, dpmech.Range{Signal: limit}, 1<<phase.MessageBits)
 }
 
-// changes describes messages that are changes of λ, whose sum is at most total lattice steps. It
+// changes describes messages that contain changes of λ whose sum is at most total lattice steps. It
 // returns an error if λ could overflow.
 func (s *Setting) changes(lattice dpmech.Lattice, within dpmech.Range, total float64) (Messages, error) {
 	m := Messages{Size: s.Family.Size(), Lattice: lattice, Range: within, Exponent: lattice.Exponent() + DampingBits}
@@ -252,7 +251,8 @@ func (s *Setting) changes(lattice dpmech.Lattice, within dpmech.Range, total flo
 	return m, nil
 }
 
-// Round returns the number of the round of plan number n. Both count from 1, and Round(0) is 0.
+// Round returns the number of the round that plan number n belongs to. Both are counted from 1, and
+// Round(0) is 0.
 func (s *Setting) Round(n int) int {
 	if s.Study.Inference.Schedule == study.Synchronous || n == 0 {
 		return n

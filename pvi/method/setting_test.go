@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// PriorAt computes the elements of a prior that is too long to keep.
+// PriorAt computes elements of a prior that is too long to be kept.
 func TestPriorThatIsNotKept(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{
 		Privacy: "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60", Inference: "rounds = 6\nq = \"diagonal\"",

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Sum is the base of methods with one [dpmech.GaussianSum] for all releases. It computes their
-// cost.
+// A Sum is the base of methods that use one [dpmech.GaussianSum] for all releases. It computes
+// their cost.
 type Sum struct {
 	*Setting
 	Sending
@@ -17,12 +17,11 @@ type Sum struct {
 	releases  int
 }
 
-// Sending is embedded in methods, and holds the description of their messages. Its CheckShard
-// accepts all records.
+// Sending is embedded in methods and describes their messages. Its CheckShard accepts all records.
 type Sending struct{ messages Messages }
 
-// NewSum returns the base of a method whose clients use the configured mechanism the given number
-// of times.
+// NewSum returns the base of a method whose clients use the mechanism for cfg as often as releases
+// says.
 func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	cfg.Adjacency = s.Study.Privacy.Adjacency
 	m, err := dpmech.NewGaussianSum(cfg)
@@ -32,8 +31,8 @@ func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	return &Sum{Setting: s, mechanism: m, releases: releases}, nil
 }
 
-// SetMessages sets the description of the messages and returns err, so that it can be called with
-// both results of a function. Sending is unusable before.
+// SetMessages sets the description of the messages and returns err, so that one can pass it both
+// results of a function. Sending must not be used before.
 func (s *Sending) SetMessages(m Messages, err error) error {
 	s.messages = m
 	return err

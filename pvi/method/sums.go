@@ -12,20 +12,20 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// Sums is the base of methods with one release in each round, whose rounds may cost different
-// shares of the budget. The noise is the same in all rounds: a round with clip w has the noise
-// multiplier σ/w. It costs w² times as much, in μ², as a round with clip 1.
+// Sums is the base of methods with one release per round, where rounds may use different shares of
+// the budget. All rounds have the same noise. If a round's clipping bound is w, its noise
+// multiplier is σ/w, and it costs w² times as much, in μ², as a round with bound 1.
 type Sums struct {
 	*Setting
 	Sending
-	mechanisms []*dpmech.GaussianSum // mechanism of each round, all on the same lattice
-	dearest    []*dpmech.GaussianSum // the mechanisms, the most expensive first
+	mechanisms []*dpmech.GaussianSum // mechanism for each round; all have the same lattice
+	dearest    []*dpmech.GaussianSum // the mechanisms again, the most expensive one first
 }
 
 var errDifferent = errors.New("the rounds have different noise")
 
-// NewSums returns the base of a method with a mechanism for each round. The noise of a round,
-// Clip·NoiseMultiplier, must be the same in all configs, up to rounding.
+// NewSums returns the base of a method with a separate mechanism for each round. Up to rounding,
+// the noise Clip·NoiseMultiplier must be the same in all configs.
 func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) {
 	b := &Sums{Setting: s, Sending: Sending{Messages{Exponent: exponent}}}
 	var noise float64
@@ -37,8 +37,8 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		if cfg.Clip*cfg.NoiseMultiplier < noise*(1-1e-12) {
 			return nil, errDifferent
 		}
-		// The lattice follows from this product. Raise the multiplier until rounding cannot put the
-		// round on another lattice.
+		// The lattice depends on this product. Raising the multiplier a little makes sure that rounding
+		// cannot lead to a different lattice.
 		for cfg.Clip*cfg.NoiseMultiplier < noise {
 			cfg.NoiseMultiplier = math.Nextafter(cfg.NoiseMultiplier, math.Inf(1))
 		}
@@ -58,8 +58,8 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		}
 	}
 	b.dearest = slices.Clone(b.mechanisms)
-	// Noise is rounded up to a lattice step, so equal clips may have noise that differs by one
-	// step.
+	// The noise is rounded up to a lattice step. Rounds with equal clipping bounds may therefore
+	// differ by one step of noise.
 	mu := func(m *dpmech.GaussianSum) float64 {
 		e := m.Event().(accountant.DiscreteGaussian)
 		return e.Sensitivity / e.Sigma
@@ -68,13 +68,13 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 	return b, nil
 }
 
-// Mechanism returns the mechanism of a round, counted from 1.
+// Mechanism returns the mechanism for a round. The first round has number 1.
 func (s *Sums) Mechanism(round int) *dpmech.GaussianSum { return s.mechanisms[round-1] }
 
 // Exact implements [Method]. λ is computed in floating point.
 func (s *Sums) Exact() bool { return false }
 
-// Noise implements [Method]. It is the noise of the most expensive round.
+// Noise implements [Method]. It describes the most expensive round.
 func (s *Sums) Noise() Noise { return NoiseOf(s.dearest[0]) }
 
 // Forecast implements [Method].
@@ -86,15 +86,15 @@ func (s *Sums) Releases() int { return len(s.mechanisms) }
 // ReleasesAfter implements [Method].
 func (s *Sums) ReleasesAfter(rounds int) int { return min(rounds, len(s.mechanisms)) }
 
-// Event implements [Method]. It returns the cost of the k most expensive rounds, where k is
-// releases, which bounds the cost of any k rounds.
+// Event implements [Method]. It returns the cost of the most expensive rounds, as many as releases
+// says. This is an upper bound for any set of as many rounds.
 func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return s.Increment(shares, adjacency, 0, releases)
 }
 
-// Increment implements [Method]. Release number k is charged as the k-th most expensive round,
-// whichever round it belongs to, and with as many elements as the longest release. So no set of
-// releases costs more than its charges.
+// Increment implements [Method]. Release number k is charged as the k-th most expensive round, no
+// matter which round it belongs to, and as if it were as long as the longest release. So the
+// charges always cover the releases.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {

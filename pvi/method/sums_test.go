@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Release k is charged at most as much as the one before, and as the longest release, so k charges
-// cover any k rounds.
+// A release is charged at most as much as the one before it, and as if it were the longest one. The
+// first k charges therefore cover any k rounds.
 func TestChargesCoverEveryRound(t *testing.T) {
 	s := &Setting{Study: &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}}, Clients: 2}
 	var configs []dpmech.Config

@@ -7,7 +7,7 @@ import (
 )
 
 // Moves implements [Walk] for methods whose opened sums are changes of λ. λ is then a sum of
-// integers and the same on all machines.
+// integers, and is the same on all machines.
 type Moves struct {
 	Coordinates *lambda.Coordinates
 }
@@ -40,8 +40,8 @@ func (m Moves) Restore(to []lambda.Wide, saved []byte, _ bool) ([]Move, error) {
 	return []Move{NewMove(to, func() {})}, nil
 }
 
-// A change adds alpha times a sum to λ. Its arithmetic is exact, so Back needs no copy of the old
-// λ.
+// A change adds alpha times a sum to λ. The arithmetic is exact, so Back does not need a copy of
+// the old λ.
 type change struct {
 	in          *lambda.Coordinates
 	sum, centre []int64
@@ -72,8 +72,8 @@ type replacement struct {
 	commit   func()
 }
 
-// NewMove returns a [Move] that replaces λ by another vector. Commit calls commit, which sets the
-// [Walk] to the state that has this λ.
+// NewMove returns a [Move] that replaces λ by to. Its Commit calls commit, which sets the [Walk] to
+// the state with this λ.
 func NewMove(to []lambda.Wide, commit func()) Move { return &replacement{to: to, commit: commit} }
 
 func (r *replacement) To(at []lambda.Wide) []lambda.Wide {

@@ -1,6 +1,6 @@
-// Package change is the method of studies whose privacy unit is the client. A client releases the
-// clipped change of its factor plus its noise share, and only the sum over clients is opened.
-// Inside a client, the solver uses the records without noise.
+// Package change is the method for studies whose privacy unit is the client. A client releases the
+// clipped change of its factor plus its share of the noise, and only the sum over clients is
+// opened. The client's own solver uses the records without noise.
 package change
 
 import (
@@ -21,7 +21,7 @@ type Method struct {
 	method.Moves
 }
 
-// New returns a [method.Draft] of the study's method.
+// New returns a function that makes the study's method from a noise multiplier, a [method.Draft].
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
@@ -91,10 +91,10 @@ type client struct {
 	*method.Refiner
 	method *Method
 	noise  dpmech.Noise
-	exact  []int64 // clipped change without noise, which becomes part of the factor
+	exact  []int64 // clipped change without noise, which will be added to the factor
 }
 
-// Release implements [method.Client]. The client stores the clipped change without noise.
+// Release implements [method.Client]. The client remembers the clipped change without noise.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	if err := c.release(dst, t, src); err != nil {
 		return true, err
@@ -112,8 +112,7 @@ func (c *client) release(dst []int64, t *method.Task, src *dpmech.Stream) error 
 		return err
 	}
 	m.Setting.Coordinates.FromNatural(change, t.Centre)
-	// A change that is not finite counts as zero, because an error would reveal private
-	// information.
+	// An infinite or NaN change counts as zero, because an error would reveal private information.
 	if !special.Finite(change) {
 		clear(change)
 	}

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A published method stores changes with their noise, and claims the cost of the opened sums alone.
-// [PublishedMu] computes the true cost.
+// A published method stores changes together with their noise. It claims that the only cost is that
+// of the opened sums. [PublishedMu] computes the true cost.
 type published struct{ *Method }
 
 func (p published) Published() string { return method.PublishedFactors }
@@ -20,12 +20,12 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 	return p.Event(shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound]. Only the client's own noise is proved to hide its change,
-// because later sums reveal the noise of earlier rounds in the factor.
+// Proved implements [method.Unsound]. The proof covers only the client's own noise, because later
+// sums reveal the noise of earlier rounds in the factor.
 func (p published) Proved(int) int { return 1 }
 
-// Truth implements [method.Unsound]. It assumes that only MinClients clients answer, when the sum
-// has the least noise.
+// Truth implements [method.Unsound]. It assumes that only MinClients clients answer, because the
+// sum then has the least noise.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth, m := e.Claimed, p.Mechanism()
 	share := m.Lattice().Float(m.ShareSigma())
@@ -47,7 +47,7 @@ func (p published) NewSolverClient(s solver.Solver) method.Client {
 
 type publishedClient struct{ *client }
 
-// Release implements [method.Client]. The client stores the change with its noise.
+// Release implements [method.Client]. The client remembers the change with its noise.
 func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	if err := c.release(dst, t, src); err != nil {
 		return true, err
@@ -86,15 +86,15 @@ func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t in
 	others := total * float64(clients-1) / float64(clients)
 	var (
 		muSquared float64
-		mean      float64 // E[−L | earlier sums] for c = 1 minus that for c = 0
-		variance  float64 // variance of L given the earlier sums
+		mean      float64 // E[−L | earlier sums] with the records minus the same without them
+		variance  float64 // variance of L, given the earlier sums
 	)
 	for t := 1; t <= rounds; t++ {
 		alpha := damping(t)
-		surprise := 1 + mean // expected sum of this round for c = 1 minus that for c = 0
+		surprise := 1 + mean // expected sum of this round with the records minus the same without them
 		spread := variance + total
 		muSquared += surprise * surprise / spread
-		// Covariance of L_{t+1} and this round's sum, given the earlier sums.
+		// This is the covariance of L_{t+1} and the round's sum, given the earlier sums.
 		covariance := alpha*others - (1-alpha)*variance
 		gain := covariance / spread
 		mean = (1-alpha)*mean + gain*surprise

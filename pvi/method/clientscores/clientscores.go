@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Elements of λ are multiples of 2^-exponent and can be as large as 2^66.
+// Elements of λ are multiples of 2^-exponent, and at most 2^66 in absolute value.
 const exponent = 60
 
 // A Method implements [method.Method] for studies in which clients release the gradient and the
@@ -27,13 +27,13 @@ type Method struct {
 	model   model
 	units   *population.Units
 	bases   []int     // [population.Setting].Bases
-	weights []float64 // factor w_t of each round's vectors
+	weights []float64 // factor w_t by which the vectors of each round are multiplied
 
 	start func() *population.State
 	steps memory
 }
 
-// New returns a [method.Draft] of the study's method.
+// New returns a function that makes the study's method from a noise multiplier, a [method.Draft].
 func New(s *method.Setting) (method.Draft, error) {
 	model, err := modelOf(s)
 	if err != nil {
@@ -66,12 +66,12 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// The average information of madeUpRecords records is within about 2 % of its expectation.
+// With madeUpRecords records, the average information is within about 2 % of its expectation.
 const madeUpRecords = 4000
 
-// newUnits returns units in which A + P/n is the identity. A is the average information of a
-// synthetic record at the prior mean, and n the nominal number of records. P is the prior's
-// precision, for coefficients without information.
+// newUnits returns units in which A + P/n is the identity matrix. A is the average information of a
+// synthetic record at the prior mean, and n the nominal number of records. P is the precision of
+// the prior, which matters for coefficients about which records have no information.
 func newUnits(s *method.Setting, m model) (*population.Units, error) {
 	prior := m.prior()
 	made, err := m.madeUp(shard.Design(s.Study, method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)), prior.mean, normals(s, "outcomes of made-up records", 0))
@@ -94,8 +94,9 @@ func newUnits(s *method.Setting, m model) (*population.Units, error) {
 	return units, nil
 }
 
-// basesOf returns the bases of the coordinates of a regression ([population.Setting]): the base of a
-// coefficient is the intercept of the same predictor. It returns nil if there is no intercept.
+// basesOf returns the base of each coordinate of a regression ([population.Setting]). The base of a
+// coefficient is the intercept of the same predictor. If the model has no intercept, basesOf
+// returns nil.
 func basesOf(m *fit.Model) []int {
 	if m.General() || m.Width() == 0 {
 		return nil
@@ -116,8 +117,8 @@ func basesOf(m *fit.Model) []int {
 	return bases
 }
 
-// newState returns the state before the first round, with a normal prior that has the moments of
-// the study's.
+// newState returns the state before the first round. Its prior is normal, with the same moments as
+// the study's prior.
 func (m *Method) newState() *population.State {
 	prior := m.model.prior()
 	in := m.Study.Inference
@@ -127,13 +128,14 @@ func (m *Method) newState() *population.State {
 		Pooled: in.Target == study.Pooled, Skewed: m.Model.Linear() == nil, Bases: m.bases, Area: m.area(), Digest: m.Digest,
 	})
 	if !ok {
-		// unreachable: the prior of every coordinate is proper
+		// unreachable: every coordinate has a proper prior
 		panic("clientscores: the prior is not proper")
 	}
 	return state
 }
 
-// area returns the region in which clients vote for the modes of their records, or nil.
+// area returns the region within which clients vote for the modes of their records. It is nil if
+// they do not vote.
 func (m *Method) area() *population.Area {
 	if !m.model.begins() {
 		return nil
@@ -151,8 +153,8 @@ func (m *Method) area() *population.Area {
 	return a
 }
 
-// Below hopeless, intervals would hardly be narrower than the prior's, and a forecast is doubtful
-// ([population.State.Signal]).
+// If the signal is below hopeless, intervals would hardly be narrower than the prior's, so the
+// forecast is doubtful ([population.State.Signal]).
 const hopeless = 5
 
 // Signal implements [method.Signalled].
@@ -174,7 +176,7 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, records: of, sum: make([]int64, m.Messages().Size), vector: make([]float64, m.Messages().Size)}, nil
 }
 
-// A client releases noisy vectors, and stores only the number of its releases.
+// A client releases noisy vectors. The only state it keeps is the number of its releases.
 type client struct {
 	method.NoFactor
 
@@ -186,7 +188,7 @@ type client struct {
 	vector []float64
 }
 
-// If the computation panics, the vector is zero before the noise is added.
+// If the computation panics, the vector counts as zero, and noise is added as usual.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	round := c.method.Round(t.Number)
 	mechanism := c.method.Mechanism(round)
@@ -202,7 +204,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, mechanism.ReleaseOne(dst, c.sum, &c.noise, c.vector)
 }
 
-// compute writes the answer to a query to c.vector, times the weight of the round.
+// compute writes the answer to a query, times the weight of the round, to c.vector.
 func (c *client) compute(q *population.Query, round int) error {
 	m := c.method
 	if err := answer(m, c.vector, c.records, q, 1); err != nil {
@@ -212,7 +214,8 @@ func (c *client) compute(q *population.Query, round int) error {
 	return nil
 }
 
-// answer writes the answer to q to dst. Each record counts more times, not necessarily whole.
+// answer writes the answer to q to dst. Each record counts more times, where more need not be a
+// whole number.
 func answer(m *Method, dst []float64, of records, q *population.Query, more float64) error {
 	point := m.units.From(q.Point)
 	if q.Area != nil {

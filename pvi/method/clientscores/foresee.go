@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Limits of simulated federations, to save time. Each synthetic client or record may count as
+// These limits on simulated federations save time. A synthetic client or record may stand for
 // several.
 const (
 	foreseenClients = 100
@@ -22,7 +22,7 @@ const (
 	foreseenRecordsOfFormula = 40
 )
 
-// foreseen returns the limits on clients, and on records of a client.
+// foreseen returns the largest number of simulated clients, and of records per client.
 func (m *Method) foreseen() (clients, records int) {
 	if m.model.begins() {
 		return foreseenClientsOfFormula, foreseenRecordsOfFormula
@@ -30,10 +30,10 @@ func (m *Method) foreseen() (clients, records int) {
 	return foreseenClients, foreseenRecords
 }
 
-// Foresee implements [method.Foreseeing]. It draws true coefficients from the prior. All synthetic
-// clients have the nominal number of records from the same distribution, with outcomes from the
-// model at these coefficients. Above foreseenRecords or foreseenRecordsOfFormula, they have fewer
-// records with larger weights.
+// Foresee implements [method.Foreseeing]. It draws the true coefficients from the prior. Each
+// synthetic client has the nominal number of records. They all come from the same distribution, and
+// the model determines their outcomes. If there are more than foreseenRecords or
+// foreseenRecordsOfFormula records, the simulation uses fewer of them with larger weights.
 func (m *Method) Foresee(federations int, extent float64, played func(done, of int) error) ([]float64, error) {
 	shares := make([][]float64, m.Model.Dim())
 	prior := m.model.prior()
@@ -55,8 +55,8 @@ func (m *Method) Foresee(federations int, extent float64, played func(done, of i
 	return medians, nil
 }
 
-// playMadeUp simulates all rounds with synthetic clients. Its random numbers depend on federation.
-// It calls played with the number of each round.
+// playMadeUp simulates all rounds with synthetic clients. federation determines the random numbers.
+// After each round playMadeUp calls played with the round's number.
 func (m *Method) playMadeUp(federation int, extent float64, played func(round int) error) (*population.State, error) {
 	truth := m.model.draw(normals(m.Setting, "truth of a made-up federation", federation)(m.Model.Dim()))
 	most, _ := m.foreseen()
@@ -91,7 +91,8 @@ func (m *Method) playMadeUp(federation int, extent float64, played func(round in
 	return state, nil
 }
 
-// madeUpClient returns the records of a synthetic client, with outcomes from the model at truth.
+// madeUpClient returns the records of a synthetic client, whose outcomes are drawn from the model
+// at truth.
 func (m *Method) madeUpClient(number int, extent float64, truth []float64) (records, error) {
 	_, most := m.foreseen()
 	n := min(m.Study.Federation.NominalRecords, most)

@@ -13,23 +13,23 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A model is the study's regression or formula.
+// A model is the regression or the formula of the study.
 type model interface {
 	// prior returns the prior of θ.
 	prior() *prior
 
-	// draw returns a draw of θ from the prior, as a function of a standard normal number for each
-	// coordinate.
+	// draw returns a draw of θ from the prior. It computes the draw from one standard normal number
+	// per coordinate.
 	draw(z []float64) []float64
 
-	// open returns the records of a shard.
+	// open prepares the records of a shard.
 	open(s *shard.Shard) (records, error)
 
-	// begins reports whether the modes of the clients' records determine the first point. Otherwise
-	// this is the prior mean.
+	// begins reports whether the first point is found from the modes of the clients' records. If not,
+	// it is the prior mean.
 	begins() bool
 
-	// madeUp returns the records of s with outcomes drawn from the model at theta. normals returns
+	// madeUp returns the records of s with outcomes drawn from the model at theta. normals(n) provides
 	// n standard normal numbers.
 	madeUp(s *shard.Shard, theta []float64, normals func(n int) []float64) (records, error)
 }
@@ -40,16 +40,17 @@ type prior struct {
 	precision *mat.SymDense
 }
 
-// records are the records of one client.
+// records holds the records of one client.
 type records interface {
 	// len returns the number of records.
 	len() int
 
-	// score returns the gradient of the log likelihood at θ, and the Fisher information. It may
-	// panic if numbers are not finite.
+	// score returns the gradient of the log likelihood at θ, and the Fisher information. It may panic
+	// if it encounters numbers that are not finite.
 	score(theta []float64) (gradient []float64, information *mat.SymDense, err error)
 
-	// mode returns a point near the posterior mode of the records, if [model.begins] is true.
+	// mode returns a point close to the posterior mode of the records. It may be called only if
+	// [model.begins] is true.
 	mode(p *prior) []float64
 }
 
@@ -60,8 +61,8 @@ func modelOf(s *method.Setting) (model, error) {
 	return newFormula(s)
 }
 
-// normals returns standard normal numbers that follow from the protocol's digest, purpose and
-// number.
+// normals returns a source of standard normal numbers, which depend on the protocol's digest,
+// purpose and number.
 func normals(s *method.Setting, purpose string, number int) func(n int) []float64 {
 	return func(n int) []float64 {
 		z := make([]float64, n)
@@ -70,7 +71,7 @@ func normals(s *method.Setting, purpose string, number int) func(n int) []float6
 	}
 }
 
-// regression is the model of a regression from the catalogue.
+// regression is the model for the built-in regression families.
 type regression struct{ *method.Setting }
 
 func (r regression) prior() *prior {
@@ -126,7 +127,7 @@ func (r regressionRecords) mode(*prior) []float64 {
 	panic("clientscores: a regression begins at the prior mean")
 }
 
-// formula is the model of a study with a formula.
+// formula is the model for studies with a formula.
 type formula struct {
 	*scoring.Totals
 	of *prior

@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	// Remarks warns of the clip if fewer clients than this share are not clipped.
+	// Remarks warns that too much was clipped if less than this share of the clients were not clipped.
 	mostlyClipped = .5
 
-	// Remarks lists coefficients whose posterior sd exceeds this share of the prior sd.
+	// Remarks lists the coefficients whose posterior standard deviation is more than this share of the
+	// prior standard deviation.
 	unlearned = .7
 )
 
@@ -50,13 +51,14 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: slope.Mean >= mostlyClipped}
 }
 
-// differing names each parameter that differs between clients, with its sd between them: its 95 %
-// interval does not contain 0.
+// differing lists the parameters that differ between clients, with their standard deviations
+// between clients. A parameter is in the list if the 95 % interval of that standard deviation does
+// not contain 0.
 func (w *walk) differing() (all []string) {
 	for i, p := range w.method.Model.Parameters.All() {
 		unit := make([]float64, w.method.Model.Dim())
 		unit[i] = 1
-		along := w.method.units.Gradient(unit) // along times the parameters in public units is θ_i
+		along := w.method.units.Gradient(unit) // along · (parameters in public units) = θ_i
 		if low := w.state.SpreadAlong(along, .025); low > 0 {
 			all = append(all, fmt.Sprintf("%s (sd %.2g [%.2g, %.2g])", p.Name, w.state.SpreadAlong(along, .5), low, w.state.SpreadAlong(along, .975)))
 		}
@@ -64,7 +66,7 @@ func (w *walk) differing() (all []string) {
 	return all
 }
 
-// unlearned names the parameters about which the records say hardly anything.
+// unlearned lists the parameters about which the records say hardly anything.
 func (w *walk) unlearned() (names []string) {
 	m := w.method
 	prior := m.model.prior()
@@ -77,8 +79,8 @@ func (w *walk) unlearned() (names []string) {
 	return names
 }
 
-// conflict returns a sentence about parameters whose posterior contradicts their prior, or "". It
-// checks no formulas, because their priors need not be normal.
+// conflict returns a sentence about parameters whose posterior contradicts the prior, or "" if
+// there are none. It does not check formulas, because their priors need not be normal.
 func (w *walk) conflict() string {
 	m := w.method
 	if m.Model.General() {

@@ -12,15 +12,16 @@ import (
 	"fedpvi/pvi/population"
 )
 
-// A walk computes the posterior from the opened sums. λ stands for the Gaussian with its moments:
-// natural parameters minus those of the prior, rounded to the lattice.
+// A walk computes the posterior from the opened sums. The posterior need not be Gaussian, and λ
+// stands for the Gaussian with the same moments: its natural parameters minus those of the prior,
+// rounded to the lattice.
 type walk struct {
 	method *Method
 	state  *population.State
 	opened []opened
 }
 
-// opened is the opened sum of one plan.
+// opened is the sum that was opened for one plan.
 type opened struct {
 	number, answers int
 	sum             []int64
@@ -38,7 +39,7 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	return w.moveTo(s.state, append(slices.Clip(w.opened), o), s.lambda)
 }
 
-// moveTo returns the move to the state, whose λ is to.
+// moveTo returns the move to the given state. Its λ is to.
 func (w *walk) moveTo(state *population.State, opened []opened, to []lambda.Wide) method.Move {
 	return method.NewMove(to, func() { w.state, w.opened = state, opened })
 }
@@ -49,7 +50,7 @@ func (w *walk) Begin() []method.Move {
 
 func (w *walk) End() []method.Move { return nil }
 
-// Save implements [method.Walk]. The state is the list of opened sums.
+// Save implements [method.Walk]. The saved state is the list of opened sums.
 func (w *walk) Save() []byte {
 	var saved []byte
 	for _, o := range w.opened {
@@ -62,7 +63,7 @@ func (w *walk) Save() []byte {
 	return saved
 }
 
-// Restore implements [method.Walk]. It computes the state from all saved sums.
+// Restore implements [method.Walk]. It computes the state again from all saved sums.
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
 	m := w.method
 	size := m.Messages().Size
@@ -91,8 +92,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	return []method.Move{w.moveTo(last.state, all, last.lambda)}, nil
 }
 
-// A step is a change of the state by one opened sum. lambda is nil if the posterior is not proper
-// then.
+// A step is a change of the state by an opened sum. lambda is nil if the posterior after the step
+// is improper.
 type step struct {
 	from   *population.State
 	opened opened
@@ -101,13 +102,13 @@ type step struct {
 	lambda []lambda.Wide
 }
 
-// memory caches the last steps, because all clients of a simulation take the same ones.
+// memory caches the latest steps, because all clients of a simulation take the same ones.
 type memory struct {
 	mu    sync.Mutex
 	steps []*step
 }
 
-// take returns the step from the state from by the opened sum o.
+// take returns the step that leads on from the state from, with the opened sum o.
 func (t *memory) take(m *Method, from *population.State, o opened) *step {
 	t.mu.Lock()
 	defer t.mu.Unlock()

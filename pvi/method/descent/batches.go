@@ -8,8 +8,8 @@ import (
 
 type batches struct{ *steps.Gradients }
 
-// stated returns the number of records for which the cost is stated: the nominal number if batches
-// have a fixed size, and otherwise the largest.
+// stated returns the number of records that the reported cost is computed for. This is the nominal
+// number if batches have a fixed size, and the largest number if they do not.
 func (b batches) stated() int {
 	if b.Steps.Batch > 0 {
 		return b.Study.Federation.NominalRecords
@@ -17,11 +17,12 @@ func (b batches) stated() int {
 	return b.Study.Federation.MaxRecords
 }
 
-// sampling returns how a client with the given number of records draws batches.
+// sampling returns how a client with the given number of records draws its batches.
 //
-// A batch of a fixed size is the same share of every client's records, rounded down, so that no
-// client's cost exceeds the stated one. If the number of records is private, the nominal number,
-// which every client has at least, takes its place. A client without records has empty batches.
+// If batches have a fixed size, that is the same fraction of the records for every client, rounded
+// down. The cost of a client is therefore at most the reported one. If the number of records is
+// private, sampling uses the nominal number instead, which every client must have at least. The
+// batches of a client without records are empty.
 func (b batches) sampling(records int) dpmech.Sampling {
 	switch {
 	case b.Steps.Rate == 1:
@@ -39,8 +40,8 @@ func (b batches) size(records int) int {
 	return int(int64(records) * int64(b.Steps.Batch) / int64(b.Study.Federation.NominalRecords))
 }
 
-// rate returns the probability that a record is in a batch. It depends on the number of records
-// only if this is public and batches have a fixed size.
+// rate returns the probability that a record is in a batch. It depends on the client's number of
+// records only if that is public and batches have a fixed size.
 func (b batches) rate(records int) float64 {
 	if b.fixed() && !b.privateSize() {
 		if size := b.size(records); size > 0 {
@@ -50,11 +51,11 @@ func (b batches) rate(records int) float64 {
 	return b.Steps.Rate
 }
 
-// fixed reports whether batches have a fixed size and do not contain all records.
+// fixed reports whether batches have a fixed size that is smaller than the number of records.
 func (b batches) fixed() bool { return b.Steps.Batch > 0 && b.Steps.Rate < 1 }
 
 // privateSize reports whether batches have a fixed size although the number of records is private.
-// Only the published sampling allows this.
+// This happens only with the published sampling.
 func (b batches) privateSize() bool {
 	return b.fixed() && b.Study.Privacy.Adjacency != accountant.ReplaceOne
 }

@@ -23,16 +23,15 @@ func (m *Method) OnDevice() error {
 	if m.Study.Privacy.Unit == study.Person {
 		return errors.New("a device clips the gradient of each row, and the study clips the sum over the rows of a person")
 	}
-	// The checks below use a shard without records. The client's OnDevice makes the checks that
-	// need records.
+	// The shard used here has no records. Checks that need records are made by the client's OnDevice.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
-		// cannot be checked without records; the client's OnDevice checks it
+		// This can be checked only with records, by the client's OnDevice.
 		return nil
 	}
 	refine, err := m.NewSolver(none)
 	if err != nil {
-		return nil // the client's OnDevice checks it
+		return nil // The client's OnDevice checks this.
 	}
 	c := &client{steps.NewClient(m, m.Base, refine), m}
 	return c.OnDevice(none, solver.Accelerator{})

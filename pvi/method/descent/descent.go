@@ -13,17 +13,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method implements [method.Method] for studies in which every client runs gradient descent on
-// its own records.
+// A Method implements [method.Method] for studies in which each client runs gradient descent on its
+// own records.
 type Method struct {
 	*steps.Base
 	method.Moves
 	gradients *steps.Gradients
 	batches   batches
-	start     *dpmech.GaussianSum // releases the starting statistics; nil if clients start at q
+	start     *dpmech.GaussianSum // mechanism for the starting statistics; nil if clients start at q
 }
 
-// New returns a [method.Draft] of the study's method.
+// New returns a function that makes the study's method from a noise multiplier, a [method.Draft].
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, false)
 	if err != nil {
@@ -132,9 +132,9 @@ func (m *Method) Increment(shares int, adjacency accountant.Adjacency, from, to 
 	return accountant.Composed{m.start.EventFor(1, adjacency), after}, err
 }
 
-// Adjacencies implements [method.Method]. If a batch is a share of a client's records, its size and
-// the divisor of the sums depend on their number. If that is private, no bound on the cost is
-// known, so only the study's own adjacency is left.
+// Adjacencies implements [method.Method]. If the batch size is a fraction of the client's number of
+// records, so is the divisor of the sums. If that number is private, no bound on the cost is known.
+// Adjacencies then returns only the study's own adjacency.
 func (m *Method) Adjacencies() []accountant.Adjacency {
 	if m.batches.fixed() && !m.batches.privateSize() {
 		return []accountant.Adjacency{m.Study.Privacy.Adjacency}
@@ -161,8 +161,8 @@ func (m *Method) CheckShard(s *shard.Shard) error {
 	return nil
 }
 
-// Options returns the settings of the descent of a client with the given number of records in each
-// round.
+// Options returns the options of the descent that a client with the given number of records runs in
+// each round.
 func (m *Method) Options(records int) solver.DPSVIOptions {
 	return m.gradients.Options(m.Steps().Round, m.batches.rate(records))
 }

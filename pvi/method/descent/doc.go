@@ -1,5 +1,5 @@
 // Package descent is the method in which every client runs private gradient descent on its own
-// records. Every step releases the noisy sum of the clipped gradients of a batch
-// ([fedpvi/pvi/solver.DPSVI]), and the client sends the factor computed from these sums. Anyone may
-// read it. In some studies clients start from noisy statistics.
+// records. Each step releases a noisy sum of the clipped gradients of one batch
+// ([fedpvi/pvi/solver.DPSVI]). From these sums the client computes its factor and sends it; anyone
+// may read it. In some studies, clients start from noisy statistics.
 package descent

@@ -6,7 +6,7 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A published descent draws batches of a fixed size and claims the cost of Poisson batches, as the
+// A published descent draws batches of a fixed size but claims the cost of Poisson batches, as the
 // library d3p does.
 type published struct {
 	*Method
@@ -22,7 +22,7 @@ func newPublished(m *Method) (method.Method, error) {
 	return published{m, claimed}, nil
 }
 
-// With all records in every batch, the claim holds.
+// If batches contain all records, the claim is right.
 func (p published) Published() string {
 	if p.Steps().Rate < 1 {
 		return method.PublishedSampling
@@ -36,7 +36,7 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 
 func (p published) Proved(shares int) int { return shares }
 
-// Truth returns a lower bound on the cost of the fixed-size batches.
+// Truth returns a lower bound on the true cost of batches of a fixed size.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth := e.Proved
 	truth.Epsilon, truth.Method = e.Lower, "from below, for batches without replacement"

@@ -1,4 +1,4 @@
-// Package gradientsum is the method in which every round opens one sum of clipped gradients over
-// all records. The server and every client compute the new q from it. Clients have no factors, and
-// read their records only to compute their releases.
+// Package gradientsum is the method in which each round opens one sum of clipped gradients over all
+// records. The server and every client compute the new q from this sum. Clients have no factors.
+// They read their records only to compute releases.
 package gradientsum

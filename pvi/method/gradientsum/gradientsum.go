@@ -12,17 +12,17 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Elements of λ are multiples of 2^-exponent and can be as large as 2^66.
+// Elements of λ are multiples of 2^-exponent, and at most 2^66 in absolute value.
 const exponent = 60
 
-// A Method implements [method.Method] for gradient descent with a noisy sum of gradients over all
-// clients in each step.
+// A Method implements [method.Method] for gradient descent in which each step uses a noisy sum of
+// gradients over all clients.
 type Method struct {
 	*steps.Base
 	gradients *steps.Gradients
 }
 
-// New returns a [method.Draft] of the study's method.
+// New returns a function that makes the study's method from a noise multiplier, a [method.Draft].
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, true)
 	if err != nil {
@@ -97,7 +97,7 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, sums: sums}, nil
 }
 
-// A client releases sums of gradients, and stores only the number of its releases.
+// A client releases sums of gradients. The only state it keeps is the number of its releases.
 type client struct {
 	method.NoFactor
 
@@ -105,7 +105,7 @@ type client struct {
 	sums   *solver.GradientSum
 }
 
-// Release implements [method.Client]. The Walk of the task must come from the same method.
+// Release implements [method.Client]. The Walk in the task must belong to the same method.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	c.Count()
 	return true, c.sums.Release(dst, t.Walk.(*walk).query(t.Number), src)

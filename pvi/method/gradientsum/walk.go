@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A walk runs the gradient descent on the opened sums. λ is the natural parameters of q minus those
-// of the prior, rounded to the lattice.
+// A walk runs gradient descent with the opened sums. λ is the difference between the natural
+// parameters of q and those of the prior, rounded to the lattice.
 type walk struct {
 	setting  *method.Setting
 	messages method.Messages
@@ -29,7 +29,7 @@ type walk struct {
 func (m *Method) NewWalk() method.Walk {
 	descent, err := newDescent(m.gradients)
 	if err != nil {
-		panic("gradientsum: " + err.Error()) // unreachable: New made the same descent
+		panic("gradientsum: " + err.Error()) // unreachable: New has made the same descent before
 	}
 	return &walk{
 		setting: m.Setting, messages: m.Messages(), descent: descent,
@@ -37,8 +37,8 @@ func (m *Method) NewWalk() method.Walk {
 	}
 }
 
-// draw returns public standard normal numbers, which determine the θ of a plan at which gradients
-// are computed. The slice is valid until the next call.
+// draw returns public standard normal numbers. From these follows the θ at which the gradients for
+// a plan are computed. The slice is valid until the next call.
 func (w *walk) draw(number int) []float64 {
 	dpmech.FillPublicNormal(w.epsilon, "draw of θ", w.setting.Digest, number)
 	return w.epsilon
@@ -60,8 +60,8 @@ func (w *walk) Step(n, _ int, _ int64, sum, _ []int64) method.Move {
 
 func (w *walk) Begin() []method.Move { return []method.Move{w.moveTo(w.descent.Start(), false)} }
 
-// End first replaces q by its average over the last steps. If q oscillated, this may not fit on the
-// lattice, and q stays.
+// End first tries to replace q by its average over the last steps. If q oscillated, the average may
+// not fit on the lattice. In that case q stays as it is.
 func (w *walk) End() []method.Move {
 	return []method.Move{w.moveTo(w.state, true), w.moveTo(w.state, false)}
 }
@@ -92,8 +92,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	return moves, nil
 }
 
-// moveTo returns the move to the λ of a state or, if averaged is true, of the average of q over the
-// last steps. It returns nil if λ does not fit on the lattice.
+// moveTo returns the move to the λ of a state. If averaged is true, it is the λ of the average of q
+// over the last steps. moveTo returns nil if λ does not fit on the lattice.
 func (w *walk) moveTo(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	to := w.setting.Lambda(w.natural, w.messages.Exponent)

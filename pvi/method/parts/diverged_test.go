@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Solvers that diverge, or propose the present factor.
+// These solvers diverge, or propose the factor that they were given.
 type (
 	diverging struct{ solver.Solver }
 	still     struct{ solver.Solver }
@@ -34,8 +34,8 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// Divergence depends on the records: a part that diverges adds nothing to the sum, and the client
-// answers and is charged.
+// A part may diverge with some records and not with others, so this must stay private. A part that
+// diverges adds nothing to the sum. The client answers as usual and pays for the answer.
 func TestDivergenceOfAPartIsPrivate(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{
 		Privacy: "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 3", Inference: "rounds = 1\npartitions = 3",

@@ -24,14 +24,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method implements [method.Method] for studies in which a client releases the sum of the clipped
-// changes of parts of its records.
+// A Method implements [method.Method] for studies in which a client releases a sum of clipped
+// changes, one for each part of its records.
 type Method struct {
 	*method.Sum
 	method.Moves
 }
 
-// New returns a [method.Draft] of the study's method.
+// New returns a function that makes the study's method from a noise multiplier, a [method.Draft].
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
@@ -63,7 +63,7 @@ func (m *Method) Forecast() method.Forecast {
 
 func (m *Method) count() int { return m.Study.Inference.Partitions.Count }
 
-// virtual reports whether parts have factors of their own, as if they were clients.
+// virtual reports whether each part has its own factor, as a separate client would.
 func (m *Method) virtual() bool {
 	in := m.Study.Inference
 	return !in.Partitions.Averaged && in.Factors == study.Exact
@@ -92,22 +92,23 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 type client struct {
 	method *Method
 	spent  method.Spent
-	own    *method.Factor // factor of the client
+	own    *method.Factor // the client's factor
 	noise  dpmech.Noise
 
 	shard    *shard.Shard
 	of       []uint16 // part of each record or person
-	dealt    bool     // whether records have parts yet
+	dealt    bool     // whether the records have been divided into parts yet
 	solvers  []solver.Solver
-	factors  [][]lambda.Wide // nil unless each part has its own
-	proposed [][]int64       // clipped changes without noise for the open plan
+	factors  [][]lambda.Wide // factor of each part; nil if parts do not have their own factors
+	proposed [][]int64       // clipped changes of the parts for the open plan, without noise
 	sum      *dpmech.Accumulator
 
 	current, cavity, target []float64 // scratch space
 	kept, exact             []int64
 }
 
-// The client stores the noisy sum that it sends and the changes of parts that have factors.
+// The client stores the noisy sum that it sends. If parts have their own factors, it also stores
+// their changes.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	m := c.method
 	c.spent.Changes++
@@ -120,7 +121,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, err
 }
 
-// deal assigns each record, or person, to a random part and makes the solvers, once.
+// deal assigns each record, or each person, to a random part and makes the solvers. It does this
+// only once.
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {
@@ -169,7 +171,7 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		for i, whole := range t.Natural {
 			c.cavity[i] = whole - c.current[i]
 		}
-		// If the solver diverges, the change is NaN, and AddKeeping adds zero instead.
+		// If the solver diverges, the change is NaN. AddKeeping then adds zero.
 		if err := solver.ProposeAlways(s, c.target, c.problem(t), src); err != nil {
 			return err
 		}
@@ -188,8 +190,9 @@ func (c *client) problem(t *method.Task) solver.Problem {
 	}
 }
 
-// replaced writes the factor that part k replaces to c.current. It is the part's own, the client's
-// (if it stores one or the study averages over parts), or the part's share of a tied factor.
+// replaced writes the factor that part k's new factor will replace to c.current. This is the part's
+// own factor; or the client's factor, if the client stores one or the study averages over parts; or
+// the part's share of a tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)
@@ -207,8 +210,8 @@ func (c *client) replaced(k int, t *method.Task) {
 	}
 }
 
-// change turns the factor in c.target, which a part proposes, into the part's contribution to the
-// client's change.
+// change converts c.target, the factor that a part proposes, to the part's contribution to the
+// change of the client.
 func (c *client) change(t *method.Task) []float64 {
 	share := 1.0
 	if partitions := c.method.Study.Inference.Partitions; partitions.Averaged {
@@ -228,7 +231,7 @@ func (c *client) keep(k int) []int64 {
 	return c.proposed[k]
 }
 
-// The factor of every part moves by its own change.
+// The factor of each part moves by the part's own change.
 func (c *client) Follow(alpha int64, centre []int64) {
 	c.own.Follow(alpha, centre)
 	for k, factor := range c.factors {

@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A state is saved for the parts. It must not leave the client.
+// A state is the saved state of the parts. It must not leave the client.
 type state struct {
-	Of       []byte // part of each record or person, two bytes, low byte first
+	Of       []byte // part of each record or person in two bytes, low byte first
 	Factors  [][]lambda.Wide
 	Proposed [][]int64
 }
@@ -40,8 +40,8 @@ func (c *client) Check(m *method.Memory, answered int) error {
 	return errors.Join(c.own.Check(m), method.CheckSpent(m.Spent, most, 0, answered > 0))
 }
 
-// Restore refuses a state with releases but without parts. If records were assigned again, a stored
-// factor would depend on two parts.
+// Restore refuses a state that has releases but no parts. If records were divided again, a stored
+// factor would depend on records of two parts.
 func (c *client) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Changes > 0) {
 		return errors.New("parts were released and are not there, or are there and were not released")

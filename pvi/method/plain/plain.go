@@ -10,14 +10,15 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Method implements [method.Method] for changes of factors without clipping or noise.
+// A Method implements [method.Method] for changes of factors that are neither clipped nor noisy.
 type Method struct {
 	*method.Setting
 	method.Moves
 	method.Sending
 }
 
-// New returns a [method.Draft] of the study's method, which ignores the noise multiplier.
+// New returns a function that makes the study's method, a [method.Draft]. The function ignores the
+// noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	m := &Method{Setting: s, Moves: method.Moves{Coordinates: s.Coordinates}}
 	if err := m.SetMessages(s.FactorMessages(nil)); err != nil {

@@ -44,14 +44,14 @@ import (
 type holding struct {
 	*client
 	shard *shard.Shard
-	out   []bool // whether each record, or person, is held out; nil before the coins are drawn
+	out   []bool // whether each record, or person, is held out; nil until the coins have been drawn
 }
 
-// Release implements [method.Client]. It first draws the coins.
+// Release implements [method.Client]. It draws the coins first.
 func (h *holding) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	if h.out == nil {
 		out, tosses := make([]bool, h.shard.Units()), new(dpmech.Stream)
-		dpmech.Split(tosses, src) // the bits of the noise must not depend on the number of records
+		dpmech.Split(tosses, src) // the noise must have the same bits for any number of records
 		for i := range out {
 			out[i] = toss(tosses, h.method.Study.Compare.HeldOut)
 		}
@@ -67,7 +67,7 @@ func toss(src *dpmech.Stream, probability float64) bool {
 	return float64(src.Uint64()>>(64-digits)) < probability*(1<<digits)
 }
 
-// hold stores the coins, and excludes the held-out records from the fit.
+// hold stores the coins and takes the held-out records out of the fit.
 func (h *holding) hold(out []bool) {
 	h.out = out
 	h.client.records = scoring.HoldOut(h.client.records, h.rows())
@@ -84,10 +84,10 @@ func (h *holding) rows() []bool {
 	return rows
 }
 
-// coins is the saved choice of held-out records or persons. It must not leave the client.
+// coins records which records or persons are held out. It must not leave the client.
 type coins struct {
 	Units   int    // number of records or persons
-	HeldOut []byte // one bit for each record or person, lowest bit first
+	HeldOut []byte // one bit per record or person, lowest bit first
 }
 
 func (h *holding) Save(m *method.Memory) {
@@ -113,8 +113,8 @@ func (h *holding) Check(m *method.Memory, answered int) error {
 	return h.client.Check(&rest, answered)
 }
 
-// Restore refuses a state with releases but without coins. If they were drawn again, a record of
-// the fit could be scored.
+// Restore refuses a state that has releases but no coins. If coins were drawn again, a record that
+// was used in the fit could be scored.
 func (h *holding) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Statistics > 0) {
 		return errors.New("the choice of held-out records is missing, or was made before any release")

@@ -53,7 +53,7 @@ func methodOf(t *testing.T, document string) *Method {
 	return m.(*Method)
 }
 
-// people returns a shard of n persons with one to three rows each.
+// people returns a shard with n people, who have one to three rows each.
 func people(t *testing.T, st *study.Study, n int) *shard.Shard {
 	t.Helper()
 	var b strings.Builder
@@ -75,7 +75,8 @@ func newHolding(t *testing.T, m *Method, persons int) *holding {
 	return c.(*holding)
 }
 
-// answer returns the release of h in a round, and moves walk as if two clients had sent it.
+// answer returns the release that h makes in a round, and moves walk as if two clients had sent
+// this release.
 func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []int64 {
 	t.Helper()
 	dst := make([]int64, m.Messages().Size)
@@ -92,8 +93,8 @@ func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []
 	return dst[:m.Mechanism(round).Dim()]
 }
 
-// One coin decides for all rows of a person, with the study's probability. It stays the same in all
-// rounds, also after a restart.
+// A single coin, with the probability that the study gives, decides for all rows of a person. It
+// stays the same in all rounds, even after a restart.
 func TestCoinsAreDrawnOnce(t *testing.T) {
 	const persons = 2000
 	m := newMethod(t)
@@ -108,7 +109,7 @@ func TestCoinsAreDrawnOnce(t *testing.T) {
 		if out {
 			held++
 		}
-		for range 1 + i%3 { // the rows of the person
+		for range 1 + i%3 { // one to three rows for this person
 			if rows[row] != out {
 				t.Fatalf("row %d of person %d: held out is %t, want %t", row, i, !out, out)
 			}
@@ -136,7 +137,7 @@ func TestCoinsAreDrawnOnce(t *testing.T) {
 	}
 }
 
-// Without the coins of its own records, a client could score a record of the fit.
+// If a client lost the coins of its records, it could score a record that was used in the fit.
 func TestCoinsAreRestored(t *testing.T) {
 	m := newMethod(t)
 	h := newHolding(t, m, 20)
@@ -161,7 +162,8 @@ func TestCoinsAreRestored(t *testing.T) {
 	}
 }
 
-// A client without records sends new noise in every release, charged for persons with three rows.
+// Each release of a client without records is new noise. It is charged as a release that protects
+// people with three rows.
 func TestScoresAreChargedAndHidden(t *testing.T) {
 	m := newMethod(t)
 	h, walk := newHolding(t, m, 0), m.NewWalk()
@@ -202,8 +204,8 @@ func TestScoresAreChargedAndHidden(t *testing.T) {
 	}
 }
 
-// The last round draws its noise before it scores a record. Scoring the test's records panics, which
-// package guard counts, and a stream without a key panics when it is read.
+// In the last round, the noise must be drawn before a record is scored. Scoring the test's records
+// panics, which package guard counts. A stream without a key panics when it is read.
 func TestNoiseIsDrawnBeforeRecordsAreScored(t *testing.T) {
 	m := methodOf(t, strings.NewReplacer(
 		`terms = ["x"]`, `terms = ["x"], groups = ["1 | ward"]`, `table = { person = "who" }`, "",
@@ -211,7 +213,7 @@ func TestNoiseIsDrawnBeforeRecordsAreScored(t *testing.T) {
 	).Replace(document)+"[[column]]\nname = \"ward\"\ntype = \"categorical\"\nlevels = [\"a\", \"b\"]\n")
 	records := new(shard.Records)
 	for range 50 {
-		records.Append([]float64{1, 1, 99}) // there is no such ward
+		records.Append([]float64{1, 1, 99}) // no ward has this number
 	}
 	c, err := m.NewClient(shard.Design(m.Study, records))
 	check(t, err)

@@ -10,10 +10,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A parameter is silent if its posterior sd is above this share of its prior sd.
+// A parameter is silent if its posterior standard deviation is more than this share of its prior
+// standard deviation.
 const silent = 0.9
 
-// manyGroups is the number of groups from which on the spread of their effects was found too small.
+// With manyGroups groups or more, the spread of their effects has been found to come out too small.
 const manyGroups = 20
 
 func (w *walk) Remarks() *method.Remarks {
@@ -44,18 +45,20 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: arrived, Tables: w.state.Tables(), HeldOut: w.state.Scored()}
 }
 
-// clippedRecords gives the interval of a noisy number of clipped records, limited to [0, records].
+// clippedRecords returns an interval for the number of clipped records, given a noisy count. The
+// interval is limited to [0, records].
 func clippedRecords(clipped, sd, records float64) string {
 	within := func(n float64) float64 { return min(max(n, 0), records) }
 	return fmt.Sprintf("In the last round of scores between %.0f and %.0f of some %.0f records were clipped (95 %%).",
 		within(clipped-fit.Normal95*sd), within(clipped+fit.Normal95*sd), records)
 }
 
-// dispersion compares the variance of the counts with that of a Poisson distribution.
+// dispersion compares the variance of the counts with the variance that a Poisson distribution
+// would have.
 func dispersion(median, low, high float64) string {
 	const fits, much = "family = \"negative-binomial\" fits such counts.", 1.2
 	interval := ""
-	if low < high { // with many records, both are one point of the grid
+	if low < high { // with many records, low and high may be the same grid point
 		interval = fmt.Sprintf(" (between %.1f and %.1f, 95 %%)", low, high)
 	}
 	switch {
@@ -67,7 +70,7 @@ func dispersion(median, low, high float64) string {
 	return fmt.Sprintf("The counts vary as a Poisson distribution does, or at most %.1f times as much.", high)
 }
 
-// silent names the parameters about which the records have almost no information.
+// silent lists the parameters about which the records say almost nothing.
 func (w *walk) silent() (names []string) {
 	_, prior := w.method.begin().Posterior()
 	_, cov := w.state.Posterior()
@@ -79,7 +82,8 @@ func (w *walk) silent() (names []string) {
 	return names
 }
 
-// loose advises narrower bounds, or returns "" if columns are not mapped from their public bounds.
+// loose advises to give narrower bounds. It returns "" if columns are not mapped from their public
+// bounds.
 func (w *walk) loose() string {
 	if st := w.method.Study; !st.Model.Standardise || st.Standardisation != nil {
 		return ""
@@ -87,8 +91,8 @@ func (w *walk) loose() string {
 	return " If the values of a column fill a small part of its bounds, give narrower bounds, or write model.standardise = \"private\"."
 }
 
-// rare returns a sentence about levels that few records have. It returns "" if no column has more
-// than two levels.
+// rare returns a sentence about levels that few records have, or "" if no column has more than two
+// levels.
 func (w *walk) rare() string {
 	if !slices.ContainsFunc(w.method.Study.Columns, func(c study.Column) bool { return len(c.Levels) > 2 }) {
 		return ""
@@ -96,8 +100,8 @@ func (w *walk) rare() string {
 	return " If few records have a level of a column, declare it together with others as one level."
 }
 
-// conflict returns a sentence about parameters whose posterior contradicts their prior, or "". It
-// checks no programs, because their priors need not be normal.
+// conflict returns a sentence about parameters whose posterior contradicts the prior, or "" if
+// there are none. It does not check programs, because their priors need not be normal.
 func (w *walk) conflict() string {
 	if w.method.Model.General() {
 		return ""

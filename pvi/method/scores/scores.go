@@ -1,7 +1,7 @@
-// Package scores is the method in which every round but the last opens the sum of the clipped
-// scores of all records, with counts of their norms. Some rounds also open sums for the margins of
-// the regressors or for the curvature. Package scoring defines the releases and computes the
-// posterior from the opened sums. Clients have no factors.
+// Package scores is the method in which each round but the last opens the sum of the clipped scores
+// of all records, along with counts of the scores' norms. Some rounds also open sums about the
+// margins of the regressors, or about the curvature. Package scoring defines the releases and
+// computes the posterior from the opened sums. Clients have no factors.
 package scores
 
 import (
@@ -28,12 +28,12 @@ type Method struct {
 	begin   func() *scoring.State // returns the state before the first round
 
 	mu     sync.Mutex
-	latest *scoring.State // latest state whose λ was computed
-	lambda []lambda.Wide  // λ of the state latest
+	latest *scoring.State // the latest state for which λ was computed
+	lambda []lambda.Wide  // λ of that state
 }
 
-// New returns a [method.Draft] of the study's method. Its argument is the noise multiplier of a
-// single release that would use the whole budget.
+// New returns a function that makes the study's method, a [method.Draft]. The function's argument
+// is the noise multiplier of a single release that would use up the whole budget.
 func New(s *method.Setting) (method.Draft, error) {
 	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)
 	if err != nil {
@@ -64,10 +64,10 @@ func (m *Method) Foresee(federations int, extent float64, played func(done, of i
 	return m.problem.Foresee(federations, extent, played)
 }
 
-// TablesSD does the same as [scoring.Problem.TablesSD].
+// TablesSD calls [scoring.Problem.TablesSD].
 func (m *Method) TablesSD() float64 { return m.problem.TablesSD() }
 
-// ScoresSD does the same as [scoring.Problem.ScoresSD].
+// ScoresSD calls [scoring.Problem.ScoresSD].
 func (m *Method) ScoresSD(n float64) (count, mean float64) { return m.problem.ScoresSD(n) }
 
 // NewClient implements [method.Method].
@@ -83,7 +83,7 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return c, nil
 }
 
-// A client stores its records and the number of its releases.
+// A client has its records, and counts its releases.
 type client struct {
 	method.NoFactor
 
@@ -91,7 +91,7 @@ type client struct {
 	records scoring.Records
 }
 
-// Release implements [method.Client]. The task's Walk must come from the same method.
+// Release implements [method.Client]. The Walk in the task must belong to the same method.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	c.Count()
 	query, err := t.Walk.(*walk).state.Query(t.Number)
@@ -100,11 +100,11 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	}
 	mechanism := c.method.Mechanism(t.Number)
 	n := mechanism.Dim()
-	clear(dst[n:]) // releases of other rounds may be longer
+	clear(dst[n:]) // other rounds may have longer releases
 	together := max(leastTogether, elementsTogether/n)
 	vectors := make([]float64, together*n)
 	return true, mechanism.Release(dst[:n], make([]int64, n), src, func(add func([]float64) error) error {
-		contributor := query.Contributor(c.records) // reads records, so the noise is drawn before
+		contributor := query.Contributor(c.records) // This reads records, so the noise must have been drawn before.
 		for i := range c.records.Len() {
 			vector := vectors[i%together*n:][:n]
 			contributor.Vector(vector, i)
@@ -118,19 +118,19 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	})
 }
 
-// The vectors of several records are added in one call, which is faster: at most elementsTogether
-// elements, to fit in a cache, but at least leastTogether vectors.
+// Adding the vectors of several records in one call is faster. A call gets at most elementsTogether
+// elements, so that they fit in a cache, but at least leastTogether vectors.
 const (
 	elementsTogether = 1 << 13
 	leastTogether    = 4
 )
 
-// A walk computes the posterior from the opened sums. λ is its natural parameters minus those of
-// the prior, rounded to the lattice.
+// A walk computes the posterior from the opened sums. λ is the difference between the posterior's
+// natural parameters and those of the prior, rounded to the lattice.
 type walk struct {
 	method *Method
 	state  *scoring.State
-	past   []byte // encoded sums of accepted rounds
+	past   []byte // encoded sums of all accepted rounds
 }
 
 // NewWalk implements [method.Method].
@@ -161,8 +161,8 @@ func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 	return method.NewMove(slices.Clone(at), func() { w.state, w.past = state, past })
 }
 
-// lambdaOf returns the λ of a state, or nil if it does not fit on the lattice. It caches the
-// latest, which the server and all clients of a simulation need.
+// lambdaOf returns the λ of a state, or nil if it does not fit on the lattice. It caches the latest
+// result, which the server and all clients of a simulation need.
 func (m *Method) lambdaOf(state *scoring.State) []lambda.Wide {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -188,7 +188,7 @@ func (w *walk) End() []method.Move { return nil }
 
 func (w *walk) Save() []byte { return w.past }
 
-// Restore implements [method.Walk]. It computes the states from the saved sums.
+// Restore implements [method.Walk]. It computes the states again from the saved sums.
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
 	state, last := w.method.begin(), 0
 	for rest := saved; len(rest) > 0; {

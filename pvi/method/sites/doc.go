@@ -1,5 +1,5 @@
 // Package sites is the method in which clients take steps of private expectation propagation
-// ([fedpvi/pvi/ep.DPSEP]). Each step releases the noisy sum of the clipped sites of a batch, where
-// a site is the factor of one record. The client sends the factor that it computes as an average of
-// these sums. Anyone may read it.
+// ([fedpvi/pvi/ep.DPSEP]). A site is the factor of one record, and each step releases a noisy sum
+// of the clipped sites in a batch. The client computes its factor as an average of these sums and
+// sends it; anyone may read it.
 package sites

@@ -14,31 +14,31 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These constants are the defaults for settings that a study does not give.
+// These are the defaults for settings that are missing in the study.
 const (
-	// passes is the default number of a client's passes over its records in the whole study, times
-	// the number of coordinates that a step moves.
+	// passes is the default number of passes that a client makes over its records in the whole study,
+	// times the number of coordinates that a step moves.
 	passes        = 20
-	leastSteps    = 2   // smallest number of steps of a round
-	clipSites     = 0.7 // default clip, relative to the norm of a typical site
-	clipIntact    = 1.7 // the same for noise-aware intervals, which do not account for clipping
-	reseatedShare = 2   // clusters may be moved in the first 1/reseatedShare of the steps
-	siteCost      = 10  // time to compute a site, relative to a gradient
+	leastSteps    = 2   // smallest number of steps in a round
+	clipSites     = 0.7 // default clipping bound, relative to the norm of a typical site
+	clipIntact    = 1.7 // the same for noise-aware intervals, which do not take clipping into account
+	reseatedShare = 2   // clusters may be moved during the first 1/reseatedShare of the steps
+	siteCost      = 10  // time for computing a site, relative to a gradient
 )
 
-// reached limits how far noise may move a coefficient without information, in prior sds. On Abalone
-// and Adult with seeds 101 and up, 1 makes the steps too short on one data set, and 5 makes the
-// noise too costly on the other.
+// reached says how far noise may move a coefficient about which there is no information, in prior
+// standard deviations. On the data sets Abalone and Adult, with seeds 101 and up, a value of 1
+// makes the steps too short on one, and 5 makes the noise too costly on the other.
 const reached = 2
 
-// A Method is the method whose clients release noisy sums of sites.
+// A Method is the method for studies in which clients release noisy sums of sites.
 type Method struct {
 	*steps.Base
 	method.Moves
 	options ep.SEPOptions
 }
 
-// New returns a [method.Draft] of the study's method.
+// New returns a function that makes the study's method from a noise multiplier, a [method.Draft].
 func New(s *method.Setting) (method.Draft, error) {
 	d, err := derive(s)
 	if err != nil {
@@ -99,9 +99,9 @@ func derive(s *method.Setting) (*method.Steps, error) {
 	return d, deriveClip(s, d)
 }
 
-// deriveClip sets d.Clip, by default to a constant times the norm of a typical site. Near the mean
-// of q, a site's precision times mean is about as long as a gradient, and its precision is about
-// the record's curvature, which counts only if all of its elements are released.
+// deriveClip sets d.Clip. By default it is a constant times the norm of a typical site. Close to
+// the mean of q, a site's precision times mean is about as long as a gradient. The site's precision
+// is about the curvature of the record, and counts only if all its elements are released.
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < steps.LeastClip || d.Clip > steps.MostClip {
@@ -128,8 +128,8 @@ func isPublished(s *method.Setting) bool {
 	return s.Study.Inference.Descent.Sampling == study.PublishedSampling
 }
 
-// stated returns the number of records for which the cost is stated: the nominal number for the
-// published algorithm, and otherwise the largest.
+// stated returns the number of records that the reported cost is computed for. It is the nominal
+// number for the published algorithm, and the largest number otherwise.
 func stated(s *method.Setting) int {
 	if isPublished(s) {
 		return s.Study.Federation.NominalRecords
@@ -157,17 +157,17 @@ func overlap(s *method.Setting) float64 {
 	return float64(s.Model.Touched())
 }
 
-// glides reports whether the mean of q moves with momentum and is averaged over steps: if a step
-// moves several coordinates, the model has one mode (is a regression), and there is one round, so
-// that no other client's factor changes in between.
+// glides reports whether the mean of q moves with momentum and is averaged over steps. It does if a
+// step moves several coordinates, the model is a regression and so has a single mode, and there is
+// only one round, so that no other client's factor changes in the meantime.
 func glides(s *method.Setting) bool {
 	family := s.Study.Model.Family
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
 }
 
-// Overlap returns an upper bound on the number of coordinates of θ on which one record depends,
-// counting clusters separately. A step moves each as if the others were fixed. With a full
-// covariance, a step moves all jointly, and Overlap returns 1.
+// Overlap returns an upper bound on the number of coordinates of θ that one record depends on,
+// where clusters are counted separately. A step moves each coordinate as if the others stayed
+// fixed. With a full covariance, a step moves all coordinates jointly, and Overlap returns 1.
 func (m *Method) Overlap() float64 { return m.options.Overlap }
 
 // Glides reports whether the mean of a client's q moves with momentum and is averaged over steps.
@@ -176,7 +176,7 @@ func (m *Method) Glides() bool { return m.options.Glide }
 // Options returns the options of the clients' solver.
 func (m *Method) Options() ep.SEPOptions { return m.options }
 
-// startMean returns the mean of q for the first sites, or nil for that of the prior.
+// startMean returns the mean of q for the first sites, or nil to use the prior mean.
 func startMean(s *method.Setting) ([]float64, error) {
 	how := s.Study.Inference.Propagation
 	switch {
@@ -218,9 +218,10 @@ func (m *Method) newOptions(start []float64) ep.SEPOptions {
 	return o
 }
 
-// leastPrecisions returns bounds on the precisions by which the steps divide gradients. If the
-// lengths of the steps add up to a, noise of sd τ in the gradient moves a coordinate by τa over its
-// precision, which must be at most reached prior sds.
+// leastPrecisions returns lower bounds on the precisions that gradients are divided by in a step.
+// If all steps together have length a, noise with standard deviation τ in the gradient moves a
+// coordinate by τa divided by its precision. This must be at most reached prior standard
+// deviations.
 func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil
@@ -237,8 +238,9 @@ func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.AveragedNoise()) }
 
-// AveragedNoise implements [method.Stepped]. It returns the sd of the noise in one element of the
-// factor's precision times mean, around the mean of q, averaged over the steps.
+// AveragedNoise implements [method.Stepped]. It returns the standard deviation of the noise in an
+// element of the factor's precision times mean, in coordinates around the mean of q and averaged
+// over the steps.
 func (m *Method) AveragedNoise() float64 {
 	return m.Noise().SD / m.Steps().Rate * math.Sqrt(m.options.MeanNoiseLeft(m.Steps().Total))
 }
@@ -269,8 +271,8 @@ func (m *Method) NewSolverClient(s solver.Solver) method.Client {
 	return steps.NewClient(m, m.Base, s)
 }
 
-// A published method visits the records in random order, but claims the cost of steps that draw one
-// record each, which is too small.
+// A published method visits the records in random order, but claims the cost of steps that each
+// draw one record independently. This cost is too low.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum
@@ -284,7 +286,7 @@ func newPublished(m *Method) (method.Method, error) {
 	return published{m, claimed}, nil
 }
 
-// With a single record the claim holds.
+// If there is only one record, the claim is right.
 func (p published) Published() string {
 	if p.Steps().Rate < 1 {
 		return method.PublishedSampling
@@ -304,7 +306,7 @@ func (p published) Truth(e method.Estimates) method.Cost {
 	return truth
 }
 
-// The number of steps of a pass reveals the number of records.
+// The number of steps in a pass reveals the number of records.
 func (p published) Adjacencies() []accountant.Adjacency {
 	return []accountant.Adjacency{p.Study.Privacy.Adjacency}
 }

@@ -1,7 +1,7 @@
-// Package statistics is the method for conjugate models whose privacy unit is the record. A client
-// releases the noisy sum of its records' clipped statistics once in a study
-// ([fedpvi/pvi/solver.ClippedAnalytical]), and computes every factor from it. With
-// [study.Published], it releases new statistics in every round.
+// Package statistics is the method for conjugate models whose privacy unit is the record. Once per
+// study, a client releases the noisy sum of its records' clipped statistics
+// ([fedpvi/pvi/solver.ClippedAnalytical]). It computes every factor from this sum. With
+// [study.Published], it releases new statistics in each round instead.
 package statistics
 
 import (
@@ -15,15 +15,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method implements [method.Method] for studies in which clients release clipped, noisy
+// A Method implements [method.Method] for studies in which clients release clipped and noisy
 // statistics of their records.
 type Method struct {
 	*method.Sum
 	method.Moves
-	anew bool // whether clients release new statistics in every round
+	anew bool // whether clients release new statistics in each round
 }
 
-// New returns a [method.Draft] of the study's method.
+// New returns a function that makes the study's method from a noise multiplier, a [method.Draft].
 func New(s *method.Setting) (method.Draft, error) {
 	anew, releases := s.Study.Inference.Factors == study.Published, 1
 	if anew {
@@ -48,8 +48,9 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// clip returns the clip of a record's statistics. It is the study's clip divided by the largest
-// number of rows of a person, or half of the public bound on the norm.
+// clip returns the clipping bound for a record's statistics. It is the study's bound divided by the
+// largest number of rows per person or, if the study gives none, half of the public bound on the
+// norm.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c / float64(s.Study.Privacy.Rows())
@@ -88,9 +89,9 @@ type client struct {
 	method *Method
 }
 
-// Release implements [method.Client]. drawn is always false, because a second answer to a task
-// needs no new noise: it uses the statistics that the solver has kept. If every answer releases new
-// statistics, a second answer is counted as another release.
+// Release implements [method.Client]. If the client answers a task a second time, it uses the
+// statistics that the solver has kept. This needs no new noise, so drawn is always false. If each
+// answer releases new statistics, a second answer counts as another release.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	change, err := c.Propose(t, src, &c.Charged)
 	if err != nil {

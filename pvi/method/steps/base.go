@@ -9,42 +9,43 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Most is the largest number of noisy sums that a client may release.
+// Most is the largest number of noisy sums that a client can release.
 const Most = 10_000_000
 
-// LeastClip and MostClip limit the clip, so that there is a lattice for every noise multiplier.
+// LeastClip and MostClip limit the clipping bound, so that a lattice exists for every noise
+// multiplier.
 const LeastClip, MostClip = 1e-50, 1e50
 
-// SampledRate is the default sampling rate, unless batches contain all records.
+// SampledRate is the default sampling rate if batches do not contain all records.
 const SampledRate = 0.1
 
-// Affordable is the number of products of a record and a coordinate of θ that one core computes
-// within a few minutes. Studies that need more sample their batches by default.
+// Affordable is how much work one core can do within a few minutes. It is a number of records times
+// coordinates of θ. Studies that need more sample batches by default.
 const Affordable = 1e11
 
-// OfRound returns the number of steps of each round, at least minimum, so that all rounds together
-// have at least total.
+// OfRound returns the number of steps per round. It is at least minimum, and at least total over
+// all rounds.
 func OfRound(rounds, total, minimum int) int {
 	return max(minimum, (total+rounds-1)/rounds)
 }
 
-// A Config describes the mechanism that hides the private steps of clients.
+// A Config describes the mechanism that adds noise to the clients' private steps.
 type Config struct {
 	Steps *method.Steps
-	Dim   int // length of the vector that a record contributes
+	Dim   int // length of a record's contribution
 
-	// Releases is the number of clients whose vectors are added up in one published sum.
+	// Releases is the number of clients whose vectors are added up in a published sum.
 	Releases int
 
-	// Records is the number of records for which the cost is computed: the largest of a client if
-	// the number is private, and the nominal number if batches have a fixed size.
+	// Records is the number of records that the cost is computed for. It is the largest number that a
+	// client may have if the number is private, and the nominal number if batches have a fixed size.
 	Records int
 
-	// Sampling returns how a client with the given number of records draws batches.
+	// Sampling returns how a client with the given number of records draws its batches.
 	Sampling func(records int) dpmech.Sampling
 }
 
-// A Base holds the mechanism of a method whose clients take private steps, and computes its cost.
+// A Base holds the mechanism of a method with private steps, and computes its cost.
 type Base struct {
 	*method.Setting
 	method.Sending
@@ -60,8 +61,9 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	return b, err
 }
 
-// by returns the mechanism for batches from the given number of records. If the study protects
-// persons, records counts them, and rows holds the first row of each and the number of rows.
+// by returns the mechanism for batches drawn from the given number of records. If the study
+// protects people, records is the number of people, and rows holds the first row of each person,
+// followed by the number of rows.
 func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,
@@ -71,9 +73,10 @@ func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplie
 	})
 }
 
-// terms returns the number of vectors for which a release must have room: the size of the largest
-// batch of b.sampled if the releases of several clients are added up, because their range is then
-// public. Otherwise, and while b.sampled is being made, 0 stands for the client's largest batch.
+// terms returns the number of vectors that a release must have room for. If the releases of several
+// clients are added up, their range is public, and terms returns the size of the largest batch of
+// b.sampled. Otherwise, and as long as b.sampled does not exist, it returns 0, which stands for the
+// client's largest batch.
 func (b *Base) terms() int {
 	if b.config.Releases == 1 || b.sampled == nil {
 		return 0
@@ -81,20 +84,20 @@ func (b *Base) terms() int {
 	return b.sampled.MaxBatch()
 }
 
-// For returns the mechanism of a client. Only the sizes of batches depend on the records.
+// For returns the mechanism for a client. Only its batch sizes depend on the records.
 func (b *Base) For(s *shard.Shard) (*dpmech.SampledSum, error) {
 	return b.Drawing(b.config.Sampling(s.Units()), s)
 }
 
-// Drawing returns the mechanism of a client for batches drawn by the given sampling.
+// Drawing returns the mechanism for a client that draws batches by the given sampling.
 func (b *Base) Drawing(sampling dpmech.Sampling, s *shard.Shard) (*dpmech.SampledSum, error) {
 	return b.by(sampling, s.Units(), s.Rows(), b.sampled.NoiseMultiplier())
 }
 
-// Sampling returns how a client with the given number of records draws batches.
+// Sampling returns how a client with the given number of records draws its batches.
 func (b *Base) Sampling(records int) dpmech.Sampling { return b.config.Sampling(records) }
 
-// Claimed returns the mechanism with the sampling of a publication's privacy claim.
+// Claimed returns the mechanism with the sampling that a published privacy claim assumes.
 func (b *Base) Claimed(sampling dpmech.Sampling) (*dpmech.SampledSum, error) {
 	return b.by(sampling, b.config.Records, nil, b.sampled.NoiseMultiplier())
 }
@@ -125,7 +128,7 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 }
 
 // EventOf returns the cost of the first releases of m. If the batches of a whole epoch are drawn at
-// once, its first step is charged for all.
+// once, the first step of the epoch pays for all of them.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)
@@ -153,8 +156,9 @@ func (b *Base) Adjacencies() []accountant.Adjacency {
 	return b.Setting.Adjacencies()
 }
 
-// NewForecast returns the forecast for a study. averaged is the sd of a client's noise, averaged
-// over all steps. The clip is for the gradients at all draws of θ together.
+// NewForecast returns the forecast for a study. averaged is the standard deviation of a client's
+// noise, averaged over all steps. The clipping bound applies to the gradients at all draws of θ
+// together.
 func (b *Base) NewForecast(averaged float64) method.Forecast {
 	f := b.Setting.NewForecast(b.Noise())
 	f.Noise = averaged * math.Sqrt(float64(b.Clients))

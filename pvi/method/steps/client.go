@@ -9,14 +9,14 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Client takes private steps and sends the factor computed from them.
+// A Client takes private steps and sends the factor that it computes from them.
 type Client struct {
 	*method.Refiner
 	of   method.Stepped
 	base *Base
 }
 
-// NewClient returns the client's half of a method with base b.
+// NewClient returns the part of a method with base b that runs at a client.
 func NewClient(of method.Stepped, b *Base, s solver.Solver) *Client {
 	return &Client{Refiner: b.NewRefiner(of.Messages().Exponent, s), of: of, base: b}
 }
@@ -34,10 +34,10 @@ func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return drawn, c.SendFactor(dst, change, m)
 }
 
-// shorten scales down the change of a factor of d coordinates to elements of at most room, the
-// largest value that fits into a message. In a diagonal family each coordinate has its own scale,
-// and the new factor lies between the present and the proposed one. The result depends on the
-// records only through the releases.
+// shorten scales down the change of a factor with d coordinates so that no element exceeds room,
+// the largest value that fits into a message. If diagonal is true, each coordinate is scaled
+// separately, and the new factor lies between the current one and the proposed one. The result
+// depends on the records only through releases.
 func shorten(change []float64, room float64, d int, diagonal bool) {
 	if !diagonal {
 		shortenAll(change, room)

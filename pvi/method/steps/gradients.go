@@ -12,58 +12,61 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Defaults from simulations on Adult, Abalone and breast cancer data with ε from 0.3 to 4.
-// Neighbouring values were equally good.
+// These defaults were chosen by simulations with Adult, Abalone and breast cancer data, with ε from
+// 0.3 to 4. Similar values work equally well.
 const (
-	// fullTotal is a client's number of steps in the whole study, and fullLeast the smallest number
-	// in a round, if batches contain all records. sampledTotal and sampledLeast are for sampled
-	// batches.
+	// fullTotal is the number of steps that a client takes in the whole study, and fullLeast the
+	// smallest number in a round, if batches contain all records. If batches are sampled, the numbers
+	// are sampledTotal and sampledLeast.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 
-	// sequentialTravel and synchronousTravel limit the travel of all clients together, by schedule.
-	// A client's travel is its step size times its number of steps, summed over the rounds.
+	// sequentialTravel and synchronousTravel limit the travel of all clients together, depending on
+	// the schedule. A client's travel is its step size times its number of steps, added up over the
+	// rounds.
 	sequentialTravel, synchronousTravel = 80, 60
 
-	// largestStep limits the step size: one step should change the log of an sd by at most this
-	// much.
+	// largestStep limits the step size: in one step, the log of a standard deviation should change by
+	// at most this much.
 	largestStep = 0.4
 
-	// clipIntervals is the clip for noise-aware intervals, relative to the norm of a typical
-	// gradient. They do not account for the bias of clipping.
+	// clipIntervals is the clipping bound for noise-aware intervals, relative to the norm of a typical
+	// gradient. It is rather large, because these intervals do not take the bias of clipping into
+	// account.
 	clipIntervals = 0.9
 
-	// manyRecords is the number of records of all clients from which the [pace] is paces.many, or
+	// If all clients together have manyRecords records or more, the [pace] is paces.many, or
 	// paces.summed if sums are opened.
 	manyRecords = 10_000
 
-	// If the ratio of signal to noise is below clearSignal, a study with few records multiplies
-	// clip and travel (see [pace]) by the ratio over clearSignal, but by at least leastPace.
+	// If there are few records and the signal-to-noise ratio is below clearSignal, the clipping bound
+	// and the travel (see [pace]) are multiplied by the ratio divided by clearSignal, but at least by
+	// leastPace.
 	clearSignal, leastPace = 25, 0.5
 )
 
-// A pace holds the travel, which limits how far steps move q, and the clip. With few records most
-// of the error is noise, and a smaller clip with longer steps is best, unless the noise is too
-// large for long steps. With many records clipping and the last steps cause most of the error, and
-// a larger clip with shorter steps is best.
+// A pace holds the travel, which limits how far steps move q, and the clipping bound. With few
+// records most of the error is noise. Then a smaller bound with longer steps is best, unless there
+// is too much noise for long steps. With many records most of the error comes from clipping and
+// from the last steps. Then a larger bound with shorter steps is best.
 type pace struct {
-	// travel is the largest product of the step size and a client's number of steps. With a step
-	// size that falls linearly to zero, Adam moves a coordinate by half of the first step size per
-	// step on average. So travel is proportional to the distance that a coordinate can move, for
-	// any ε and dimension.
+	// travel is the largest product of the step size and a client's number of steps. If the step size
+	// falls linearly to zero, a step of Adam moves a coordinate by half of the first step size on
+	// average. So travel is proportional to the distance that a coordinate can move, for any ε and any
+	// dimension.
 	travel float64
-	clip   float64 // clip, relative to the norm of a typical gradient
+	clip   float64 // clipping bound, relative to the norm of a typical gradient
 }
 
 var paces = struct{ few, unknown, many, summed pace }{
 	few:     pace{80, 0.5},
 	unknown: pace{40, 0.6},
 	many:    pace{20, 0.7},
-	// With sums over all clients, the noise is smaller relative to the signal.
+	// In sums over all clients, the noise is smaller relative to the signal.
 	summed: pace{10, 0.84},
 }
 
-// Gradients holds the settings of the steps of a gradient descent.
+// Gradients holds the settings for the steps of gradient descent.
 type Gradients struct {
 	*method.Setting
 	Steps *method.Steps
@@ -72,13 +75,14 @@ type Gradients struct {
 	Summed bool
 }
 
-// NewGradients returns the settings of the study's steps, with defaults where the study gives none.
+// NewGradients returns the settings for the study's steps. It uses defaults for those that the
+// study does not give.
 func NewGradients(s *method.Setting, summed bool) (*Gradients, error) {
 	in := s.Study.Inference
 	d := &method.Steps{Round: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Descent.StepSize, Epoch: 1}
 	g := &Gradients{s, d, summed}
 	if d.Rate == 0 && g.Holders() > 1 {
-		d.Rate = 1 // no bound is known for random batches
+		d.Rate = 1 // there is no known bound for random batches
 	}
 	if d.Rate == 0 {
 		d.Rate = 1
@@ -175,9 +179,9 @@ func (g *Gradients) signal() float64 {
 	return n * mu / math.Sqrt(float64(g.Model.Dim())*noises)
 }
 
-// travel returns the product of a client's step size and number of steps: that of the [pace] if
-// opened sums move q. Otherwise each client moves q, in a synchronous round by the damping α times
-// its change, and the sum over all clients is bounded too.
+// travel returns a client's step size times its number of steps. If opened sums move q, it is that
+// of the [pace]. Otherwise each client moves q. In a synchronous round it does so by the damping α
+// times its change, and there is also a limit on the sum over all clients.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -189,8 +193,9 @@ func (g *Gradients) travel() float64 {
 	return min(g.pace().travel, sequentialTravel/m)
 }
 
-// initialSD returns roughly the sd of the posterior, which is smaller with many records. If sums
-// are opened, there are few steps with one draw of θ each, and a wide q would make them noisy.
+// initialSD returns roughly the standard deviation of the posterior, which is smaller with more
+// records. If sums are opened, there are few steps with one draw of θ each, and these would be
+// noisy if q were wide.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03
@@ -198,8 +203,8 @@ func (g *Gradients) initialSD() float64 {
 	return 0.1
 }
 
-// ErrNoClip is the error for a study that gives no clip of gradients and whose model has no default
-// clip.
+// ErrNoClip is the error if the study does not give a clipping bound for gradients and the model
+// has no default for it.
 var ErrNoClip = errors.New("public numbers do not determine the size of a record's gradient in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds a value on made-up records")
 
 func (g *Gradients) deriveClip() error {
@@ -222,9 +227,9 @@ func (g *Gradients) deriveClip() error {
 	return nil
 }
 
-// contribution returns the norm of a record's contribution to a step, relative to one gradient.
-// Squared norms of independent draws add up. A preconditioned vector has two halves of equal norm,
-// for the mean and for the sds of q.
+// contribution returns the norm of a record's contribution to a step, relative to one gradient. For
+// independent draws, squared norms add up. A preconditioned vector has two halves of equal norm,
+// one for the mean and one for the standard deviations of q.
 func contribution(d study.Descent) float64 {
 	squares := float64(d.Draws)
 	if d.Gradients == study.Preconditioned {
@@ -233,7 +238,7 @@ func contribution(d study.Descent) float64 {
 	return math.Sqrt(squares)
 }
 
-// Size returns the number of elements of a record's contribution to a step.
+// Size returns the length of a record's contribution to a step.
 func (g *Gradients) Size() int {
 	size := g.Model.Dim() * g.Study.Inference.Descent.Draws
 	if g.Study.Inference.Descent.Gradients.Joint() {
@@ -242,7 +247,7 @@ func (g *Gradients) Size() int {
 	return size
 }
 
-// Options returns the options of a descent with the given number of steps and sampling rate.
+// Options returns the options for a descent with the given number of steps and sampling rate.
 func (g *Gradients) Options(steps int, rate float64) solver.DPSVIOptions {
 	d, in := g.Steps, g.Study.Inference.Descent
 	return solver.DPSVIOptions{
@@ -253,15 +258,16 @@ func (g *Gradients) Options(steps int, rate float64) solver.DPSVIOptions {
 	}
 }
 
-// AveragedNoise returns the sd of a client's noise in the average over all steps and draws of θ. sd
-// is the sd of the noise of one step.
+// AveragedNoise returns the standard deviation of a client's noise in the average over all steps
+// and draws of θ. sd is the standard deviation in one step.
 func (g *Gradients) AveragedNoise(sd float64) float64 {
 	draws := g.Steps.Total * g.Study.Inference.Descent.Draws
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))
 }
 
-// ClosedFormNoise returns the sd of the noise of all clients together, averaged over the last
-// steps, over which a client averages q for its proposal. sd is the sd of the noise of one step.
+// ClosedFormNoise returns the standard deviation of the noise of all clients together, in the
+// average over the last steps. These are the steps over which a client averages q for its proposal.
+// sd is the standard deviation in one step.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)

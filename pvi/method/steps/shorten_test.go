@@ -7,7 +7,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// A coordinate that does not fit into a message keeps its direction. Others do not change.
+// If a coordinate does not fit into a message, it is shortened but keeps its direction. The others
+// do not change.
 func TestChangesBeyondAMessageAreShortened(t *testing.T) {
 	lattice, err := dpmech.NewLattice(30)
 	if err != nil {

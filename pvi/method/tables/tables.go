@@ -1,6 +1,6 @@
-// Package tables is the method of a study without a model. In its single round every client
-// releases the sum of its records' vectors, from which package describe computes tables. λ has no
-// elements.
+// Package tables is the method for studies without a model. In the only round, each client releases
+// the sum of its records' vectors. Package describe computes tables from the sum over clients. λ
+// has no elements.
 package tables
 
 import (
@@ -19,17 +19,17 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Method implements [method.Method] for studies in which clients release the sums from which
-// tables are computed.
+// A Method implements [method.Method] for studies in which clients release sums for tables.
 type Method struct {
 	*method.Sum
 	layout *describe.Layout
 }
 
-// level is the level of the intervals in the tables.
+// level is the confidence level of the intervals in the tables.
 const level = 0.95
 
-// New returns a [method.Draft] of the study's method. The study must ask for tables.
+// New returns a function that makes the study's method from a noise multiplier, a [method.Draft].
+// The study must ask for tables.
 func New(s *method.Setting) (method.Draft, error) {
 	layout := describe.New(s.Study)
 	return func(multiplier float64) (method.Method, error) {
@@ -46,7 +46,8 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// TablesSD returns the sd of the noise of a count in the tables, if all clients answer.
+// TablesSD returns the standard deviation of the noise in a count of the tables, if all clients
+// answer.
 func (m *Method) TablesSD() float64 {
 	of := m.Mechanism()
 	return of.Lattice().Step() * float64(of.ShareSigma()) * math.Sqrt(float64(m.Clients))
@@ -63,7 +64,7 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, records: s}, nil
 }
 
-// A client is the client's half of the method. It releases one sum.
+// A client is the part of the method that runs at a client. It makes one release.
 type client struct {
 	method.NoFactor
 
@@ -77,7 +78,7 @@ func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn
 	return true, c.method.Mechanism().Release(dst, make([]int64, len(dst)), src, func(add func([]float64) error) error {
 		for i := range c.records.Len() {
 			if guard.Run(func() { c.method.layout.Vector(vector, c.records.Described(i)) }) != nil {
-				clear(vector) // a record that was left out counts as empty
+				clear(vector) // a record that was left out counts as if it were empty
 			}
 			if err := add(vector); err != nil {
 				return err
@@ -87,7 +88,7 @@ func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn
 	})
 }
 
-// A walk holds the opened sum and the number of answers in this sum.
+// A walk holds the opened sum, and the number of answers it contains.
 type walk struct {
 	method  *Method
 	answers int // 0 before the round

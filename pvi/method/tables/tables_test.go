@@ -52,7 +52,7 @@ func newMethod(t *testing.T, adjacency accountant.Adjacency) (*study.Study, *tab
 	return st, m.(*tables.Method)
 }
 
-// released returns the release of a client with the given rows and always the same noise.
+// released returns the release of a client with the given rows. The noise is always the same.
 func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64) []float64 {
 	t.Helper()
 	records := new(shard.Records)
@@ -75,8 +75,8 @@ func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64)
 	return out
 }
 
-// Without a record, a release differs by its vector, up to rounding. The charged ratio of
-// sensitivity to noise is at least that of the largest norm of a vector.
+// Leaving out a record changes a release by the record's vector, up to rounding. The ratio of
+// sensitivity to noise that is charged must be at least as large as for the longest vector.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, m := newMethod(t, accountant.AddRemove)
 	layout := describe.New(st)
@@ -89,14 +89,14 @@ func TestTablesOfNeighbours(t *testing.T) {
 	want := make([]float64, layout.Size())
 	for j := range rows {
 		rest := released(t, st, m, slices.Delete(slices.Clone(rows), j, j+1))
-		layout.Vector(want, []float64{rows[j][0], rows[j][2], rows[j][1]}) // the column that divides the tables comes last
+		layout.Vector(want, []float64{rows[j][0], rows[j][2], rows[j][1]}) // the column that splits the tables comes last
 		got := slices.Clone(all)
 		floats.Sub(got, rest)
 		if !floats.EqualApprox(got, want, 1e-4) {
 			t.Errorf("record %d: the releases differ by %v, want %v", j+1, got, want)
 		}
 	}
-	// The sd of the noise, estimated from releases of no records.
+	// The standard deviation of the noise is estimated from releases without records.
 	noise := released(t, st, m, nil)
 	sd := math.Sqrt(floats.Dot(noise, noise) / float64(len(noise)))
 	charged := st.Privacy.NoiseMultiplier * layout.Norm()
@@ -111,7 +111,7 @@ func TestTablesOfNeighbours(t *testing.T) {
 	}
 }
 
-// Under replace-one, a row with a value outside the bounds adds nothing.
+// Under replace-one adjacency, a row with a value out of bounds adds nothing.
 func TestRowThatIsLeftOut(t *testing.T) {
 	st, m := newMethod(t, accountant.ReplaceOne)
 	records, _, err := shard.Read("r.csv", strings.NewReader("x,g,y\n1,a,no\n999,a,no\n"), st)
