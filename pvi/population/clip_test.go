@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// If gradients may be skewed, the late clip is low where the signal is between leastSignal and
-// fairSignal. Otherwise it is low wherever the signal is below fairSignal.
+// If gradients may be skewed, the late clipping bound is low for signals between leastSignal and
+// fairSignal. If they cannot be, it is low for all signals below fairSignal.
 func TestClipOfSkewedModels(t *testing.T) {
 	const d = 4
 	weights := Weights(10)
@@ -18,7 +18,7 @@ func TestClipOfSkewedModels(t *testing.T) {
 		low    bool
 	}{{3, true, false}, {8, true, true}, {14, true, true}, {20, true, false}, {200, true, false}, {3, false, true}, {8, false, true}} {
 		const clients = 100
-		// S = Mμ/√d, where the sum of M vectors has noise of sd √M·Noise.
+		// S = Mμ/√d; the noise in the sum of M vectors has standard deviation √M·Noise.
 		mu := c.signal * math.Sqrt(d) / clients
 		var squares float64
 		for _, w := range weights[1:] {
@@ -35,8 +35,9 @@ func TestClipOfSkewedModels(t *testing.T) {
 	}
 }
 
-// A low clip moves the mean of shifted gamma gradients of skewness up to 1.5 by at most the counted
-// sd ([rules.clipped]), and at 1.5 by at least a quarter of it.
+// The test clips shifted gamma gradients with a skewness of up to 1.5. A low bound must not move
+// their mean by more than the standard deviation that q accounts for ([rules.clipped]), and at
+// skewness 1.5 by at least a quarter of it.
 func TestCountedBiasCoversSkewness(t *testing.T) {
 	r := &rules{dim: 1, noisy: true, Setting: &Setting{Skewed: true}}
 	for _, c := range []float64{.52, .6, .66} {

@@ -12,15 +12,15 @@ import (
 
 // A cell summarises many simulated studies with the same settings.
 type cell struct {
-	// share of 90 % intervals that contain the truth: between quantiles of the mixture, and mean ±
-	// 1.645 sd
+	// share of 90 % intervals that contain the truth; intervals are between quantiles of the mixture,
+	// or mean ± 1.645 standard deviations
 	quantiles, moments float64
-	pooled             float64 // mean probability of the 90 % intervals under the pooled posterior
-	// median over studies of the geometric mean of an interval's width divided by the ideal width
+	pooled             float64 // mean probability that the pooled posterior gives to the 90 % intervals
+	// geometric mean of the intervals' widths relative to the ideal widths; median over studies
 	width      float64
 	divergence float64 // median KL divergence from q to the pooled posterior
-	between    float64 // median estimate of the sd of θ between clients
-	alike      float64 // share of studies in which the 5 % quantile of that sd is 0
+	between    float64 // median estimate of the standard deviation of θ between clients
+	alike      float64 // share of studies in which the 5 % quantile of that standard deviation is 0
 }
 
 func (f federation) replicate(t *testing.T, replications int, seed uint64) cell {
@@ -60,7 +60,7 @@ func (f federation) replicate(t *testing.T, replications int, seed uint64) cell 
 
 func (m *Mixture) quantile(i int, p float64) float64 {
 	low, high := math.Inf(1), math.Inf(-1)
-	const wide = 40 // sds beyond which the normal tail is 0
+	const wide = 40 // number of standard deviations beyond which the normal tail is taken as 0
 	for k, x := range m.means {
 		sd := math.Sqrt(m.covariances[k].At(i, i))
 		low, high = math.Min(low, x[i]-wide*sd), math.Max(high, x[i]+wide*sd)
@@ -85,8 +85,8 @@ func (m *Mixture) below(i int, x float64) (p float64) {
 	return p / float64(len(m.means))
 }
 
-// truth returns the true θ of the population. If clients of a nonlinear model differ, it is the fit
-// to very many.
+// truth returns the true θ of the population. If the model is not linear and clients differ, this
+// is the fit to a very large number of them.
 func (f federation) truth(seed uint64) []float64 {
 	if f.family == "linear" || f.differ == 0 {
 		return f.theta
@@ -102,13 +102,14 @@ func median(x []float64) float64 {
 	return stat.Quantile(.5, stat.Empirical, x, nil)
 }
 
-// linear sets 40 records for each client and a prior sd of 3.
+// linear gives each client 40 records and sets the prior standard deviation to 3.
 func linear(f federation) federation {
 	f.records, f.priorSD, f.family = 40, 3, "linear"
 	return f
 }
 
-// The bounds are two standard errors, for 200 intervals, from the measured coverage of .91 to .92.
+// The measured coverage is .91 to .92. The bounds of the test are two standard errors away from it,
+// for 200 intervals.
 func TestCoverage(t *testing.T) {
 	c := linear(federation{d: 2, clients: 100, epsilon: 4}).replicate(t, 100, 1)
 	if c.quantiles < .86 || c.quantiles > .97 {
@@ -143,9 +144,9 @@ func TestClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// With negligible noise and ten clients that differ, intervals are about those of Student's t with
-// nine degrees of freedom. With the sample covariance taken as true, they would contain the mean in
-// 83 % of cases. The bound is two standard errors below .90.
+// If the noise is negligible and ten clients differ, intervals are about as wide as those of
+// Student's t with nine degrees of freedom. If the sample covariance were taken as exact, only 83 %
+// of them would contain the mean. The bound of the test is two standard errors below .90.
 func TestFewClientsThatDiffer(t *testing.T) {
 	c := linear(federation{d: 2, clients: 10, differ: 1}).replicate(t, 200, 8)
 	if c.moments < .87 {
@@ -153,8 +154,8 @@ func TestFewClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// Noise hides how many clients are clipped. The error of the estimated slope is at most 1.3 of its
-// stated sds (rms).
+// Noise hides how many clients are clipped. The root mean square error of the estimated slope must
+// be at most 1.3 times its reported standard deviation.
 func TestSlopeIsKnownAsWellAsStated(t *testing.T) {
 	var squares, n float64
 	for seed, f := range []federation{
@@ -201,7 +202,7 @@ func TestWithoutNoise(t *testing.T) {
 	}
 }
 
-// With FEDPVI_LONG=1 the test prints the table in docs/use/clients.md.
+// If FEDPVI_LONG=1, the test prints the table in docs/use/clients.md.
 func TestGrid(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("a minute: set FEDPVI_LONG=1")
@@ -237,8 +238,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// With FEDPVI_LONG=1 the test prints coverage and widths of intervals. No constant was chosen with
-// its seeds.
+// If FEDPVI_LONG=1, the test prints coverage and widths of intervals. Its seeds were not used to
+// choose any constant.
 func TestShapes(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("minutes: set FEDPVI_LONG=1")

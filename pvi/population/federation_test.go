@@ -13,12 +13,12 @@ import (
 // A federation simulates clients with a known true θ, in public units.
 type federation struct {
 	d, clients, records int
-	priorSD, differ     float64 // prior sd of θ; sd of θ between clients
+	priorSD, differ     float64 // standard deviations of θ under the prior, and between clients
 	family              string  // family of the model: "linear", "logistic" or "Poisson"
-	unequal             bool    // whether half of the clients have a tenth of the others' records
+	unequal             bool    // whether half of the clients have only a tenth of the others' records
 	pooled              bool
 	epsilon             float64 // ε at δ = 1e-5; 0 for negligible noise
-	missing             float64 // share of clients that do not answer in a round
+	missing             float64 // share of clients that do not answer a round
 	rounds              int
 
 	theta []float64
@@ -26,14 +26,15 @@ type federation struct {
 	y     [][]float64
 	rng   *rand.Rand
 
-	// In a linear model, zero holds each client's gradient at θ = 0, and information its
+	// For a linear model, zero holds the gradient of each client at θ = 0, and information its
 	// information matrix.
 	zero        [][]float64
 	information []*mat.SymDense
 }
 
-// draw draws θ from the prior, a design and records. Synthetic records have unit information. That
-// of the design has random eigenvectors, and eigenvalues between .25 and 2.
+// draw draws θ from the prior, and then a design and records. A synthetic record has information I.
+// The information of a record of the design has random eigenvectors, and eigenvalues between .25
+// and 2.
 func (f *federation) draw(seed uint64) {
 	f.rng = rand.New(rand.NewPCG(seed, 1))
 	if f.rounds == 0 {
@@ -87,7 +88,7 @@ func (f *federation) normals(sd float64) []float64 {
 func (f *federation) outcome(eta float64) float64 {
 	switch f.family {
 	case "logistic":
-		// With log odds of 2η, a record has unit information at η = 0.
+		// If the log odds are 2η, a record has information 1 at η = 0.
 		if f.rng.Float64() < 1/(1+math.Exp(-2*eta)) {
 			return 1
 		}
@@ -133,8 +134,8 @@ func (f *federation) setting(seed uint64) *Setting {
 	return s
 }
 
-// mu returns μ of the Gaussian mechanism that is (ε, 1e-5)-private (Dong, Roth and Su, "Gaussian
-// differential privacy", 2022, corollary 2.13).
+// mu returns the μ of the Gaussian mechanism that is (ε, 1e-5)-private (Dong, Roth and Su,
+// "Gaussian differential privacy", 2022, corollary 2.13).
 func (f *federation) mu() float64 {
 	if f.epsilon == 0 {
 		return 1e9
@@ -188,7 +189,8 @@ func (f *federation) advance(t testing.TB, s *State, first, last int) *State {
 	return s
 }
 
-// fit returns the normal approximation to the posterior of all records, by Newton's method.
+// fit returns the normal approximation to the posterior of all records, computed by Newton's
+// method.
 func (f *federation) fit() ([]float64, *mat.SymDense) {
 	theta := make([]float64, f.d)
 	covariance := mat.NewSymDense(f.d, nil)
@@ -217,9 +219,10 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 	return theta, covariance
 }
 
-// ideal returns a covariance for comparison: of a posterior from the information of all records and
-// one release of the gradient at the truth, with the whole budget and a clip at the root mean
-// square norm. For linear models whose clients differ, the spread is known.
+// ideal returns the covariance that intervals are compared with. It belongs to a posterior based on
+// the information of all records and on a single release of the gradient at the truth, with the
+// whole budget and the root mean square norm as clipping bound. If clients of a linear model
+// differ, it treats the differences as known.
 func (f *federation) ideal() *mat.SymDense {
 	total := mat.NewSymDense(f.d, nil)
 	var squares float64

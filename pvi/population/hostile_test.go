@@ -10,8 +10,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A coordinator opens random sums of any size. Each is refused, or the next query is finite and
-// answers have norm at most 1.
+// A coordinator opens random sums of any size. Each sum is either refused, or leads to a finite
+// query whose answers have norm at most 1.
 func TestHostileSums(t *testing.T) {
 	refused := 0
 	for seed := range uint64(30) {

@@ -8,7 +8,7 @@ type Mixture struct {
 	covariances []*mat.SymDense
 }
 
-// from returns the mixture in public units. m is in the given units.
+// from converts the mixture m from the given units to public units.
 func (m *Mixture) from(units *Units) *Mixture {
 	out := new(Mixture)
 	for k, mean := range m.means {

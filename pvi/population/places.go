@@ -10,41 +10,42 @@ import (
 )
 
 const (
-	// In a study with an [Area], a client votes for the place of the mode of its own records. Each
-	// coordinate has modePlaces evenly spaced places, up to modeReach prior sds on each side of the
-	// prior mean.
+	// If the study has an [Area], a client votes for the place of the mode of its own records. For
+	// each coordinate there are modePlaces evenly spaced places. They extend modeReach prior standard
+	// deviations to each side of the prior mean.
 	modePlaces = 24
 	modeReach  = 3.
 
-	// modesVoting replaces the constant voting in a study with an [Area].
+	// modesVoting is used instead of the constant voting if the study has an [Area].
 	modesVoting = .16
 
-	// richest limits the information at a client's own mode (see [Area]) to base^richest times that
-	// of synthetic records.
+	// richest limits the information that a client may report at its own mode (see [Area]): to
+	// base^richest times that of synthetic records.
 	richest = 3
 
-	// nearest limits the distance of θ_t from the mean of the [beginning], in sds of the beginning,
-	// for each coordinate.
+	// nearest limits how far each coordinate of θ_t may be from the mean of the [beginning], in
+	// standard deviations of the beginning.
 	nearest = 3.
 
-	// modesUnlike is the sd of the error in the mean votes that is not noise.
+	// modesUnlike is the standard deviation of the error in the mean votes that noise does not
+	// explain.
 	modesUnlike = .05
 )
 
-// modeSpreads are the possible sds of clients' modes, in places.
+// modeSpreads lists possible standard deviations of the clients' modes, in places.
 var modeSpreads = []float64{.2, .5, 1, 2, 4, 8}
 
-// An Area is the region in which the posterior may lie, given by prior means and sds in public
-// units.
+// An Area is the region where the posterior may lie. It is given by prior means and standard
+// deviations, in public units.
 type Area struct{ Mean, SD []float64 }
 
-// SizeWithModes is [Size] for a study with an [Area].
+// SizeWithModes is like [Size], but for a study with an [Area].
 func SizeWithModes(d int) int { return max(Size(d, nil), (places+modePlaces)*d) }
 
-// WeightsWithModes is [Weights] for a study with an [Area].
+// WeightsWithModes is like [Weights], but for a study with an [Area].
 func WeightsWithModes(rounds int) []float64 { return weights(rounds, modesVoting) }
 
-// first returns the place of the information of synthetic records.
+// first returns the place that synthetic records would vote for.
 func (a *Area) first() float64 {
 	if a == nil {
 		return 0
@@ -52,14 +53,14 @@ func (a *Area) first() float64 {
 	return richest
 }
 
-// at returns the position of the value x of coordinate i among the places, from 0.
+// at returns where the value x of coordinate i lies among the places, which are numbered from 0.
 func (a *Area) at(i int, x float64) float64 {
 	return within((x-a.Mean[i])/a.SD[i]/modeReach+1, 0, 2) * (modePlaces - 1) / 2
 }
 
-// VoteWithMode writes a client's votes to dst: for the scale of its information ([Query.vote]), and
-// for the place of its mode. Both parts have norm at most 1/√2, so all votes have norm at most 1.
-// The arguments are in public units.
+// VoteWithMode writes a client's votes to dst. They are votes for the scale of its information
+// ([Query.vote]) and for the place of its mode. Both parts have norm at most 1/√2, so that all
+// votes together have norm at most 1. The arguments are in public units.
 func (q *Query) VoteWithMode(dst, mode []float64, information *mat.SymDense) {
 	clear(dst)
 	d := len(mode)
@@ -73,17 +74,17 @@ func (q *Query) VoteWithMode(dst, mode []float64, information *mat.SymDense) {
 	}
 }
 
-// A beginning holds the posterior means and sds of the mode of a typical client, in the units of
-// the state. They determine the point and the clip of the second round.
+// A beginning holds the posterior means and standard deviations of a typical client's mode, in the
+// units of the state. The point and the clipping bound of the second round follow from them.
 type beginning struct{ mean, sd []float64 }
 
-// begin returns the beginning given the opened sum of votes.
+// begin computes the beginning from the opened sum of votes.
 func (r *rules) begin(answers int, sum []float64) *beginning {
 	clients := r.Weights[0] * float64(answers)
 	size := math.Sqrt(2*float64(r.dim)) / clients
 	sd := math.Hypot(size*r.Noise*math.Sqrt(float64(answers)), modesUnlike)
 	b := &beginning{make([]float64, r.dim), make([]float64, r.dim)}
-	place := 2 * modeReach / (modePlaces - 1) // distance between places in prior sds
+	place := 2 * modeReach / (modePlaces - 1) // distance between places in prior standard deviations
 	for i := range r.dim {
 		votes := sum[places*r.dim+i*modePlaces:][:modePlaces]
 		mean, variance := posteriorPlace(votes, size, sd)
@@ -94,9 +95,9 @@ func (r *rules) begin(answers int, sum []float64) *beginning {
 }
 
 // posteriorPlace returns the posterior mean and variance of a typical client's place in one
-// coordinate. votes holds the opened sum of its votes. Multiplied by size, it is the mean vote with
-// noise of the given sd. The modes of clients are normal around the place, with one of modeSpreads
-// as sd.
+// coordinate. votes holds the opened sum of the votes for that coordinate. Multiplying it by size
+// gives the mean vote, with noise of standard deviation sd. The clients' modes are assumed to be
+// normal around the place, with one of modeSpreads as standard deviation.
 func posteriorPlace(votes []float64, size, sd float64) (mean, variance float64) {
 	const finer = 4
 	var at, logs []float64
@@ -123,8 +124,8 @@ func posteriorPlace(votes []float64, size, sd float64) (mean, variance float64) 
 	return mean, variance
 }
 
-// expectedVotes writes the average votes for one coordinate to dst, if modes are normal with the
-// given mean and sd in places.
+// expectedVotes writes the average votes for one coordinate to dst. It assumes that modes are
+// normal, with the given mean and standard deviation in places.
 func expectedVotes(dst []float64, mean, sd float64) {
 	clear(dst)
 	const n = 16

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// A client's votes for information and mode have norm at most 1, and those of two clients differ by
-// at most √2. A mode that is not a number gets no votes.
+// A client's votes for its information and its mode have norm at most 1, and the votes of two
+// clients differ by at most √2. If the mode is NaN, it gets no votes.
 func TestVotesForPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -42,8 +42,8 @@ func TestVotesForPlaces(t *testing.T) {
 	}
 }
 
-// Without noise, the point of the second round is within a fifth of a place of the mean of the
-// modes. If noise hides the votes, it is about that of the prior.
+// Without noise, the second round's point is at most a fifth of a place away from the mean of the
+// modes. If noise hides the votes, the point is close to the prior mean.
 func TestBeginning(t *testing.T) {
 	const clients, d = 50, 3
 	r := rand.New(rand.NewPCG(2, 1))

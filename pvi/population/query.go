@@ -9,36 +9,36 @@ import (
 	"fedpvi/internal/special"
 )
 
-// shares has a₁ to a₅, the blocks' shares of the squared norm of a client's vector.
+// shares holds a₁ to a₅, which divide the squared norm of a client's vector among the blocks.
 var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15, .08, .03, .04}
 
-// Size returns the length of a client's vector for d coordinates with the given bases. The length
-// is the same in all rounds. A vector ends with zeros in a round that needs fewer numbers.
+// Size returns the length of a client's vector, for d coordinates with the given bases. All rounds
+// have the same length. If a round needs fewer numbers, the vector ends with zeros.
 func Size(d int, bases []int) int {
 	return max(d+2*packedSize(d)+2, places*d+centrePlaces*centred(bases))
 }
 
-// A Query holds the public numbers of a round from which a client computes its vector.
+// A Query holds the public numbers of a round that a client needs to compute its vector.
 type Query struct {
 	Point         []float64     // point θ_t, in public units
-	Clip          float64       // clip C, the largest norm of a gradient
+	Clip          float64       // clipping bound C, the largest norm of a gradient
 	Curvature     *mat.SymDense // curvature Ā of a typical client
-	CurvatureClip float64       // clip K of W − Ā, where W is the client's curvature
-	Kappa         float64       // constant κ of the package documentation; infinite if q is for all records in one place
+	CurvatureClip float64       // clipping bound K for W − Ā, where W is the client's curvature
+	Kappa         float64       // κ as in the package documentation; infinite if q is the posterior of all records in one place
 
-	// Units converts public units to the units of Clip, Curvature and CurvatureClip.
+	// Units converts from public units to the units of Clip, Curvature and CurvatureClip.
 	Units *Units
 
-	// Votes is the nominal number n of records of a client in the first round, whose vector has
-	// votes. In later rounds it is 0.
+	// Votes is n, the nominal number of records per client, in the first round, in which clients vote.
+	// In later rounds it is 0.
 	Votes float64
 	Bases []int // see [Setting].Bases
 
-	// Area is the region for votes on modes in the first round, or nil.
+	// Area is the region for votes about modes in the first round, or nil if there are none.
 	Area *Area
 }
 
-// blocks has the five blocks of a client's vector, parts of one slice.
+// blocks holds the five blocks of a client's vector. They are parts of one slice.
 type blocks struct{ gradient, curvature, outer, size, slope []float64 }
 
 func split(v []float64, d int) blocks {
@@ -46,9 +46,9 @@ func split(v []float64, d int) blocks {
 	return blocks{v[:d], v[d : d+n], v[d+n : d+2*n], v[d+2*n : d+2*n+1], v[d+2*n+1:]}
 }
 
-// Vector writes the vector of a client to dst, given the gradient and information of its records at
-// q.Point, in public units. Its norm is at most 1, up to rounding. It is zero if a number is not
-// finite.
+// Vector writes a client's vector to dst. gradient and information are those of the client's
+// records at q.Point, in public units. Up to rounding, the vector has norm at most 1. If any number
+// is not finite, the vector is zero.
 func (q *Query) Vector(dst, gradient []float64, information *mat.SymDense) {
 	clear(dst)
 	if q.Votes > 0 {
@@ -90,8 +90,8 @@ func (q *Query) write(dst, gradient []float64, information *mat.SymDense) {
 	floats.Scale(math.Sqrt(shares.curvature)/(q.CurvatureClip*math.Max(ratio, 1)), b.curvature)
 }
 
-// shrink returns g = F∇ℓ and W = κ(I − F) (see the package documentation). g has a NaN if the
-// information is not finite or I + Λ/κ is not positive definite.
+// shrink returns g = F∇ℓ and W = κ(I − F) (see the package documentation). If the information is
+// not finite, or if I + Λ/κ is not positive definite, g contains a NaN.
 func (q *Query) shrink(gradient []float64, information *mat.SymDense) ([]float64, *mat.SymDense) {
 	d := len(gradient)
 	g := mat.NewVecDense(d, nil)
@@ -99,7 +99,7 @@ func (q *Query) shrink(gradient []float64, information *mat.SymDense) ([]float64
 	if math.IsInf(q.Kappa, 1) {
 		return g.RawVector().Data, information
 	}
-	// F = κ(κI + Λ)⁻¹ equals (I + Λ/κ)⁻¹, where Λ is the information.
+	// F = κ(κI + Λ)⁻¹ is the same as (I + Λ/κ)⁻¹, where Λ is the information.
 	var root mat.Cholesky
 	f := mat.NewSymDense(d, nil)
 	if !special.Finite(information.RawSymmetric().Data) || !root.Factorize(plus(scaledUnit(d, 1), 1/q.Kappa, information)) ||

@@ -15,8 +15,8 @@ func normalMatrix(rng *rand.Rand, d int) *mat.Dense {
 	return m
 }
 
-// randomQuery returns a query, and a function that draws gradients and informations with norms from
-// far below to far above its clips.
+// randomQuery returns a query, and a function that draws gradients and informations. Their norms
+// range from far below to far above the query's clipping bounds.
 func randomQuery(rng *rand.Rand) (*Query, func() ([]float64, *mat.SymDense)) {
 	d := 1 + rng.IntN(4)
 	size := func() float64 { return math.Exp(6 * rng.NormFloat64()) }
@@ -60,8 +60,8 @@ func TestVectorsHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// Two vectors differ by at most 1.91. A random search finds almost that distance, with opposite
-// gradients and deviations of curvature.
+// Two vectors can differ by at most 1.91. A random search comes close to this distance, with
+// gradients and deviations of curvature that are opposite.
 func TestDistanceIsReached(t *testing.T) {
 	most := math.Sqrt(4*shares.gradient + 4*shares.curvature + 2*shares.outer + shares.size + shares.slope)
 	if most > 1.91 {
@@ -77,8 +77,8 @@ func TestDistanceIsReached(t *testing.T) {
 		q.Vector(b, []float64{2 * rng.NormFloat64(), 2 * rng.NormFloat64()}, scaledUnit(d, 0))
 		farthest = math.Max(farthest, floats.Distance(a, b, 2))
 	}
-	// Opposite gradients have equal outer products. Orthogonal ones differ by √2, and so do their
-	// outer products.
+	// Opposite gradients have the same outer product. Orthogonal gradients differ by √2, and so do
+	// their outer products.
 	if want := math.Sqrt(4*shares.gradient + 4*shares.curvature); math.Abs(farthest-want) > .01 {
 		t.Errorf("the search finds a distance of %.3f, want %.3f", farthest, want)
 	}
@@ -96,7 +96,7 @@ func TestVectorOfNumbersThatAreNotFinite(t *testing.T) {
 	} {
 		for _, kappa := range []float64{3, math.Inf(1)} {
 			if q.Kappa = kappa; name == "information not positive" && math.IsInf(kappa, 1) {
-				continue // with an infinite κ, Vector does not check the information
+				continue // if κ is infinite, Vector does not check the information
 			}
 			v := []float64{9, 9, 9, 9, 9, 9, 9, 9, 9, 9}
 			q.Vector(v, client.gradient, mat.NewSymDense(d, client.information))
@@ -107,8 +107,8 @@ func TestVectorOfNumbersThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// g and W are the gradient and the curvature in θ of y ~ N(θ + b, 1/Λ) after b ~ N(0, 1/κ) is
-// integrated out: of y ~ N(θ, 1/Λ + 1/κ).
+// If b ~ N(0, 1/κ) is integrated out of y ~ N(θ + b, 1/Λ), the result is y ~ N(θ, 1/Λ + 1/κ). Then
+// g and W are the gradient and the curvature of that likelihood in θ.
 func TestShrinkIntegratesAnEffectOut(t *testing.T) {
 	const kappa, precision, residual = 3., 5., 2.
 	q := &Query{Kappa: kappa}

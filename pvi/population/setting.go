@@ -12,43 +12,43 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Setting has the public numbers from which a posterior is computed, in public units.
+// A Setting holds the public numbers that a posterior is computed with, in public units.
 type Setting struct {
 	Mean      []float64     // prior mean
 	Precision *mat.SymDense // prior precision
-	Records   float64       // nominal number n of records of a client
+	Records   float64       // nominal number n of records per client
 	Clients   int           // number of clients in the roster
-	Weights   []float64     // weight of each round, as [Weights] returns it
-	Noise     float64       // sd of the noise that one client adds to each element of a sum
+	Weights   []float64     // weight of each round, from [Weights]
+	Noise     float64       // standard deviation of the noise that each client adds to an element of a sum
 
-	// Pooled makes q approximate the posterior of all clients' records in one place, with the same
-	// θ for all clients.
+	// Pooled makes q approximate the posterior of all clients' records in one place, with a θ that is
+	// the same for all clients.
 	Pooled bool
 
-	// Skewed is true if the distribution of records' gradients may be skewed. A low clip then moves
-	// the mode, so the late clip is usually at least twice the root mean square norm (see
-	// [rules.chooseClips]).
+	// Skewed is true if the gradients of records may have a skewed distribution. A low clipping bound
+	// would then move the mode, so the late bound is usually at least twice the root mean square norm
+	// (see [rules.chooseClips]).
 	Skewed bool
 
-	// Bases has the base of each coordinate: the index of the intercept in the same predictor, which
-	// is lower, or −1 for an intercept and where there is none. Clients vote for the centre of a
-	// coordinate that has a base. Bases is nil if no coordinate has one.
+	// Bases has the base of each coordinate. This is the index of the intercept in the same predictor,
+	// which is a lower index, or −1 for an intercept or if there is none. Clients vote for the centres
+	// of coordinates that have a base. Bases is nil if no coordinate has one.
 	Bases []int
 
-	// Area is the region in which clients vote for the places of their modes. It is nil without
-	// such votes.
+	// Area is the region in which clients vote for the places of their modes. It is nil if they do
+	// not.
 	Area *Area
 
-	Digest [32]byte // seed of random numbers
+	Digest [32]byte // seed for random numbers
 }
 
 const (
-	growth = 1.3 // growth of a round's squared weight from the one before, from round 3 on
-	voting = .12 // share of the round of votes in the sum of squared weights
+	growth = 1.3 // factor by which a round's squared weight exceeds that of the round before, from round 3 on
+	voting = .12 // share of the first round, in which clients vote, in the sum of squared weights
 )
 
-// Weights returns the weight w_t of each round, by which a client multiplies its vector of norm at
-// most 1. The largest is 1. rounds must be at least 2.
+// Weights returns the weight w_t of each round. A client multiplies its vector, whose norm is at
+// most 1, by this weight. The largest weight is 1. There must be at least 2 rounds.
 func Weights(rounds int) []float64 { return weights(rounds, voting) }
 
 func weights(rounds int, voting float64) []float64 {
@@ -60,53 +60,53 @@ func weights(rounds int, voting float64) []float64 {
 	return weights
 }
 
-// These constants were chosen in simulations of linear, logistic and Poisson models, with other
-// seeds than the tests use.
+// These constants were chosen by simulations of linear, logistic and Poisson models, with seeds
+// that the tests do not use.
 const (
-	draws     = 100 // draws of curvature, spread and slope before the last round
-	lastDraws = 250 // draws in the last round, whose q is reported
+	draws     = 100 // number of draws of curvature, spread and slope before the last round
+	lastDraws = 250 // number of draws in the last round, which leads to the reported q
 
-	typical    = .7    // prior mean of clients' mean curvature, in units of W₀
-	typicalSD  = .7    // prior sd of this curvature, in units of its prior mean
+	typical    = .7    // prior mean of the clients' mean curvature, relative to W₀
+	typicalSD  = .7    // prior standard deviation of this curvature, relative to its prior mean
 	leastShare = .0003 // smallest eigenvalue of a mean curvature, in the same units
 
-	leastSlopeSD = .15 // smallest prior sd of the clip's slope (see [slopeSD])
-	leastSlope   = .3  // smallest slope of the clip, in units of its prior mean
+	leastSlopeSD = .15 // smallest prior standard deviation of the slope (see [slopeSD])
+	leastSlope   = .3  // smallest slope, relative to its prior mean
 
-	likeClip   = 1.3 // largest ratio of clips whose slopes are estimated together
-	nonlinear  = .2  // relative error of a mean gradient far from the mode, where it is not linear in θ
-	farthest   = 4.  // largest distance of an element of θ_t from the prior mean, in root mean square prior sds
-	deviations = .9  // curvature clip, in units of the root mean square of ‖W − Ā‖ over clients
+	likeClip   = 1.3 // slopes are estimated together if the ratio of their clipping bounds is at most this
+	nonlinear  = .2  // relative error of a mean gradient far from the mode, where gradients are not linear in θ
+	farthest   = 4.  // largest distance of θ_t from the prior mean in each element, in root mean square prior standard deviations
+	deviations = .9  // clipping bound of curvatures, relative to the root mean square of ‖W − Ā‖ over clients
 	leastRoot  = .1  // lower bound on the cube root of a draw of [meanSquare]
-	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
+	leastClip  = .15 // smallest clipping bound of curvatures, relative to the first one
 )
 
-// curvatureSDs are the possible sds of the deviation of W from its prior mean, in units of this
+// curvatureSDs lists possible standard deviations of W around its prior mean, relative to this
 // mean.
 //
-// spreadSDs are the possible sds of a deviation of J, the covariance of clients' gradients, in
-// units of the value that J would have if clients did not differ.
+// spreadSDs lists possible standard deviations of a deviation of J, the covariance of the clients'
+// gradients, relative to the J that there would be if clients did not differ.
 var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 
-// rules contains a [Setting] and the numbers computed from it.
+// rules has a [Setting], and numbers that are computed from it.
 type rules struct {
 	*Setting
 	dim     int
-	kappa   float64 // constant κ of the package documentation
+	kappa   float64 // κ as in the package documentation
 	nominal float64 // W₀, the curvature of a client with the nominal number of synthetic records
-	priorSD float64 // root mean square prior sd
-	signal  float64 // S, the ratio of signal to noise (see [State.Signal])
+	priorSD float64 // root mean square of the prior standard deviations
+	signal  float64 // S, the signal-to-noise ratio (see [State.Signal])
 
 	covariance *mat.SymDense // prior covariance
-	beginning  *beginning    // nil unless votes for modes were counted
-	shapes     []*Units      // draws of the shape, in the units of the state; the identity before the votes are counted
+	beginning  *beginning    // nil unless votes for modes have been counted
+	shapes     []*Units      // draws of the shape, in the units of the state; the identity until the votes are counted
 
-	// early and late are the clips of gradients in the two halves of the rounds, in units of the
-	// root mean square norm. two is true if they differ.
+	// early and late are the clipping bounds of gradients in the first and the second half of the
+	// rounds, relative to the root mean square norm. two is true if they differ.
 	early, late float64
 	two         bool
 
-	noisy bool // whether gradients may be skewed and signal is between leastSignal and fairSignal, where all clips are low
+	noisy bool // whether gradients may be skewed and signal lies between leastSignal and fairSignal, so that all clipping bounds are low
 }
 
 func newRules(s *Setting) (*rules, bool) {
@@ -125,17 +125,17 @@ func newRules(s *Setting) (*rules, bool) {
 	return r, true
 }
 
-// If gradients may be skewed, late rounds have a high clip, because a low one moves the mode. Below
-// fairSignal, the larger noise would do more harm. Below leastSignal, the first rounds do not find
-// the mode, and a high clip makes intervals wide.
+// If gradients may be skewed, late rounds use a high clipping bound, because a low one moves the
+// mode. Below fairSignal, however, the larger noise would do more harm than that. Below
+// leastSignal, the first rounds do not find the mode, and a high bound makes intervals wide.
 const leastSignal, fairSignal = 5, 15
 
-// chooseClips chooses the clips from the ratio of signal to noise. Noise is proportional to the
-// clip, but a clip below the root mean square norm shortens most gradients.
+// chooseClips chooses the clipping bounds, depending on the signal-to-noise ratio. Noise is
+// proportional to the bound, but a bound below the root mean square norm shortens most gradients.
 func (r *rules) chooseClips() {
 	clients, d := float64(r.Clients), float64(r.dim)
-	// mu is the Gaussian-DP parameter of all vectors that a client sends after the first round,
-	// with the noise of all clients.
+	// mu is the Gaussian-DP parameter of everything that a client sends after the first round, given
+	// that the noise of all clients is added to it.
 	mu := floats.Norm(r.Weights[1:], 2) / math.Sqrt(clients) / r.Noise
 	r.signal = clients * mu / math.Sqrt(d)
 	r.early = within(.6*math.Pow(r.signal/10, .22), .6, 1.4)
@@ -151,7 +151,7 @@ func (r *rules) chooseClips() {
 	}
 }
 
-// clip returns the late or the early clip.
+// clip returns the late clipping bound if late is true, and otherwise the early one.
 func (r *rules) clip(late bool) float64 {
 	if late {
 		return r.late
@@ -159,7 +159,8 @@ func (r *rules) clip(late bool) float64 {
 	return r.early
 }
 
-// first returns the query of the first gradients, computed from the prior and the votes.
+// first returns the query for the first round with gradients. It depends on the prior and the
+// votes.
 func (r *rules) first() *Query {
 	rootD := math.Sqrt(float64(r.dim))
 	point, clip := r.Mean, typical*r.early*rootD*r.priorSD*r.nominal
@@ -173,7 +174,7 @@ func (r *rules) first() *Query {
 	}
 }
 
-// normals returns n public standard normal numbers for a round.
+// normals returns n public standard normal numbers that belong to a round.
 func (r *rules) normals(round, n int) *source {
 	s := &source{make([]float64, n)}
 	dpmech.FillPublicNormal(s.rest, "draws of curvature and spread", r.Digest, round)
@@ -199,7 +200,8 @@ func (s *source) choose(weights []float64) int {
 	return pick(weights, special.Phi(s.next()))
 }
 
-// pick returns the first index at which the cumulative sum of the weights exceeds u, or the last.
+// pick returns the first index at which the cumulative sum of the weights exceeds u, or the last
+// index if there is none.
 func pick(weights []float64, u float64) int {
 	for i, w := range weights {
 		if u -= w; u < 0 {
@@ -226,15 +228,16 @@ func guessedSlope(c float64, d int) float64 {
 	return slope
 }
 
-// slopeSD returns the prior sd of the slope of a clip of c root mean square norms: half the
-// difference between the slopes at 2c and c/2, because norms are known up to a factor of about two.
+// slopeSD returns the prior standard deviation of the slope for a clipping bound of c root mean
+// square norms. It is half the difference between the slopes at 2c and at c/2, because norms are
+// known up to a factor of about two.
 func slopeSD(c float64, d int) float64 {
 	return math.Max(leastSlopeSD, (guessedSlope(2*c, d)-guessedSlope(c/2, d))/2)
 }
 
 func within(x, low, high float64) float64 { return math.Max(low, math.Min(x, high)) }
 
-// proportions replaces logs by weights proportional to exp(logs) with sum 1.
+// proportions replaces logs by weights that are proportional to exp(logs) and add up to 1.
 func proportions(logs []float64) []float64 {
 	most := slices.Max(logs)
 	var total float64

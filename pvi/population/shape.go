@@ -15,8 +15,9 @@ import (
 // records. C is the identity plus, for each coordinate i with a base b, the centre of i as element
 // (i, b). A shape is stored as units in which it is the identity.
 
-// drawShapes returns the posterior of the shape given sum, the opened sum of votes. units is a
-// typical shape, and draws are in these units. units is nil if it is singular to working accuracy.
+// drawShapes returns the posterior of the shape, where sum is the opened sum of votes. units is a
+// typical shape, and draws are in these units. units is nil if it is singular in floating-point
+// arithmetic.
 func (r *rules) drawShapes(answers int, sum []float64) (units *Units, draws []*Units) {
 	clients, n := r.Weights[0]*float64(answers), centred(r.Bases)
 	size := math.Sqrt(float64(r.dim+n)) / clients
@@ -41,11 +42,11 @@ func (r *rules) drawShapes(answers int, sum []float64) (units *Units, draws []*U
 	return units, draws
 }
 
-// scaleAt returns the scale at a place.
+// scaleAt returns the scale that belongs to a place.
 func (r *rules) scaleAt(place float64) float64 { return math.Pow(base, r.Area.first()-place) }
 
-// typicalShape returns the shape with the posterior medians of the centres. A scale is the
-// geometric mean of the information about a coordinate that is not centred exactly.
+// typicalShape returns a shape whose centres are posterior medians. Each scale is the geometric
+// mean of the information about a coordinate, given that its centre is not known exactly.
 func (r *rules) typicalShape(scales, centres *ballot) *Units {
 	s, c := make([]float64, r.dim), make([]float64, 0, r.dim)
 	for i := range s {
@@ -65,7 +66,7 @@ func (r *rules) typicalShape(scales, centres *ballot) *Units {
 	return r.shape(s, c)
 }
 
-// shape returns the shape with the given scales, and centres at the given places.
+// shape returns the shape with the scales s and with centres at the given places.
 func (r *rules) shape(s, places []float64) *Units {
 	root := mat.NewTriDense(r.dim, mat.Lower, nil)
 	for i, x := range s {
@@ -78,8 +79,8 @@ func (r *rules) shape(s, places []float64) *Units {
 	return unitsOf(root)
 }
 
-// shapeDraws returns the number of draws of the shape, from 1 to 60. The time of each is
-// proportional to the sixth power of the dimension.
+// shapeDraws returns the number of draws of the shape, from 1 to 60. The time for each draw grows
+// with the sixth power of the dimension.
 func (r *rules) shapeDraws() int {
 	size := float64(packedSize(r.dim))
 	return int(within(2e7/(size*size*size), 1, 60))

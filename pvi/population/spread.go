@@ -6,12 +6,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawSpread returns n draws of the covariance J of clients' gradients. released is J plus
-// isotropic noise of the given sd. alike is the value of J if all clients had the same distribution
-// of records.
+// drawSpread returns n draws of the covariance J of the clients' gradients. released is J plus
+// isotropic noise with the given standard deviation. alike is what J would be if the distribution
+// of records were the same at all clients.
 //
-// J is a multiple of alike plus an isotropic deviation in the Frobenius norm. The sd of the
-// deviation relative to alike is one of spreadSDs, weighted by the evidence.
+// J is modelled as a multiple of alike plus an isotropic deviation in the Frobenius norm. Relative
+// to alike, the deviation has one of spreadSDs as standard deviation, which are weighted by the
+// evidence.
 func drawSpread(released *mat.SymDense, sd float64, alike *mat.SymDense, from *source, n int) []*mat.SymDense {
 	d := alike.SymmetricDim()
 	size, squares := packedSize(d), inner(alike, alike)

@@ -11,30 +11,30 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A State is the result of the rounds so far: the posterior of θ, and the estimates behind it and
-// the next query. It is immutable.
+// A State is the result of the rounds so far. It has the posterior of θ, the estimates that the
+// posterior is based on, and the next query. It is immutable.
 type State struct {
 	rules  *rules
 	rounds []*round
 	query  *Query
-	late   bool // whether the query has the late clip ([rules.late])
+	late   bool // whether the query uses the late clipping bound ([rules.late])
 
-	// units converts public units to the state's units, which differ from public units once the
-	// votes are counted. All other fields are in the state's units.
+	// units converts from public units to the units of the state, in which all other fields are. The
+	// two are the same until the votes are counted.
 	units *Units
 
 	posterior *Mixture // q
-	// between has draws of the covariance of θ between clients. Eigenvalues may be negative,
+	// between has draws of the covariance of θ between clients. Their eigenvalues may be negative,
 	// because a noisy estimate is subtracted.
 	between []*mat.SymDense
 	slope   Estimate
 }
 
-// An Estimate is the mean and sd of an estimated number.
+// An Estimate is the mean and the standard deviation of an estimated number.
 type Estimate struct{ Mean, SD float64 }
 
 // New returns the state before the first round, in which q is the prior. It returns false if the
-// prior is not proper.
+// prior is improper.
 func New(s *Setting) (*State, bool) {
 	r, ok := newRules(s)
 	if !ok {
@@ -59,32 +59,33 @@ func (s *State) Query(number int) *Query {
 // Posterior returns q in public units.
 func (s *State) Posterior() *Mixture { return s.posterior.from(s.units) }
 
-// Signal returns S = Mμ/√d for M clients and d coordinates, a ratio of signal to noise. μ is the
-// Gaussian-DP parameter of all vectors that a client sends after the first round, with the noise of
-// M clients. Above 30, intervals are nearly as narrow as the records allow. Between 5 and 15 they
-// are wide, and below 5 hardly narrower than under the prior.
+// Signal returns S = Mμ/√d for M clients and d coordinates, which is a signal-to-noise ratio. μ is
+// the Gaussian-DP parameter of everything that a client sends after the first round, given that the
+// noise of M clients is added to it. Above 30, intervals are nearly as narrow as the records allow.
+// Between 5 and 15 they are wide, and below 5 they are hardly narrower than under the prior.
 func (s *State) Signal() float64 { return s.rules.signal }
 
-// Slope returns the estimated mean slope of the clip, from rounds with about the same clip as the
-// last. It is about the share of clients whose gradient is not clipped.
+// Slope returns the estimated mean slope of clipping. It uses rounds whose clipping bounds are
+// close to that of the last round. The slope is about the share of clients whose gradients are not
+// clipped.
 func (s *State) Slope() Estimate { return s.slope }
 
-// Spread returns the p-quantile of the posterior of the sd of θ between clients: the root mean
-// square over coordinates, in units in which a typical record has about unit information. It
-// returns 0 before the second round has ended.
+// Spread returns the p-quantile of the posterior of the standard deviation of θ between clients.
+// This is a root mean square over coordinates, in units in which the information of a typical
+// record is about 1. Spread returns 0 until the second round has ended.
 func (s *State) Spread(p float64) float64 {
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Trace(b) / float64(s.rules.dim) })
 }
 
-// SpreadAlong returns the p-quantile of the posterior of the sd of xᵀθ between clients, for x in
-// public units. It returns 0 before the second round has ended.
+// SpreadAlong returns the p-quantile of the posterior of the standard deviation of xᵀθ between
+// clients, where x is in public units. It returns 0 until the second round has ended.
 func (s *State) SpreadAlong(x []float64, p float64) float64 {
 	v := mat.NewVecDense(len(x), s.units.Gradient(x))
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
 }
 
-// quantile returns the p-quantile of the roots of the variances of s.between. Negative ones count
-// as 0.
+// quantile returns the p-quantile of the standard deviations that variance computes from s.between.
+// Negative variances count as 0.
 func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float64 {
 	if len(s.between) == 0 {
 		return 0
@@ -97,9 +98,9 @@ func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float6
 	return stat.Quantile(p, stat.Empirical, sds, nil)
 }
 
-// Next returns the state after round number. answers is the number of clients that answered, and
-// sum is the opened sum. It returns false if the result is not finite. Rounds must come in order,
-// and some may be missing.
+// Next returns the state after the round with the given number. answers is the number of clients
+// that answered, and sum is the opened sum. If the result is not finite, Next returns false. Rounds
+// must come in order, but some may be missing.
 func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	if number == 1 {
 		return s.count(answers, sum)
@@ -138,7 +139,7 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	return next, special.Finite(next.query.Point)
 }
 
-// count returns the state after the votes, which determine its units.
+// count returns the state after the votes, from which its units are computed.
 func (s *State) count(answers int, sum []float64) (*State, bool) {
 	setting := *s.rules.Setting
 	units, shapes := s.rules.drawShapes(answers, sum)
@@ -160,22 +161,22 @@ func (s *State) count(answers int, sum []float64) (*State, bool) {
 	return next, ok
 }
 
-// A round holds estimates of means over clients, with the sds of their noise.
+// A round holds estimates of means over clients, and the standard deviations of the noise in them.
 type round struct {
 	query    *Query
 	late     bool
 	answers  int
 	gradient []float64
-	// outer estimates the covariance of clients' gradients: the mean outer product minus that of
-	// the mean, corrected for noise.
+	// outer is an estimate of the covariance of the clients' gradients. It is the mean outer product
+	// minus the outer product of the mean, corrected for noise.
 	curvature, outer *mat.SymDense
-	size             float64 // mean over clients of ‖D‖² (see the package documentation)
+	size             float64 // mean of ‖D‖² over clients (see the package documentation)
 	slope            Estimate
 
 	gradientSD, curvatureSD, outerSD, sizeSD float64
 }
 
-// open computes the estimates of round number from the opened sum.
+// open computes the estimates of a round from the opened sum.
 func (s *State) open(number, answers int, sum []float64) *round {
 	r, q := s.rules, s.query
 	clients := r.Weights[number-1] * float64(answers)
@@ -197,8 +198,9 @@ func (s *State) open(number, answers int, sum []float64) *round {
 	return o
 }
 
-// like returns the rounds with a clip of at most likeClip times that of the last round, which it
-// includes. If r.two is true, the clip must also be at least that of the last divided by likeClip.
+// like returns the rounds whose clipping bounds are at most likeClip times that of the last round,
+// including the last round. If r.two is true, it leaves out rounds with bounds below that of the
+// last round divided by likeClip.
 func (s *State) like() []*round {
 	last := s.rounds[len(s.rounds)-1].query.Clip
 	return slices.DeleteFunc(slices.Clone(s.rounds), func(o *round) bool {
@@ -214,7 +216,8 @@ func fewest(rounds []*round) int {
 	return n
 }
 
-// slopes returns the estimated slope of the clip in rounds with similar clips, and n draws of it.
+// slopes returns an estimate of the slope in rounds with similar clipping bounds, and n draws from
+// its posterior.
 func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float64) {
 	clip := r.clip(similar[len(similar)-1].late)
 	guess, sd := guessedSlope(clip, r.dim), slopeSD(clip, r.dim)
@@ -234,17 +237,18 @@ func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float
 	return e, all
 }
 
-// An effective is the mean gradient of clients at the point of a round, with the sd of its error.
-// It was divided by the slope of the clip if like is true, for clips close to that of the last
-// round.
+// An effective is the clients' mean gradient at the point of a round, with the standard deviation
+// of its error. If like is true, the round's clipping bound is close to that of the last round, and
+// the gradient has been divided by the slope.
 type effective struct {
 	gradient, point []float64
 	sd              float64
 	like            bool
 }
 
-// effective returns the mean gradients of all rounds, those in similar divided by slope. Others
-// have different slopes and are not corrected. The errors include [rules.nonlinear].
+// effective returns the mean gradients of all rounds. Those of rounds in similar are divided by
+// slope. Other rounds have different slopes, and their gradients stay as they are. The errors
+// include [rules.nonlinear].
 func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
@@ -260,10 +264,10 @@ func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	return all
 }
 
-// nonlinear returns the relative error of a mean gradient because gradients are not linear in θ. It
-// is a constant unless clients vote for the places of their modes. The points may then be far from
-// the mode, and a displacement by Δ can cause an error in proportion to Δ². The error is then size
-// divided by the nominal curvature, at most 1.
+// nonlinear returns the relative error that a mean gradient has because gradients are not linear in
+// θ. It is a constant unless clients vote for the places of their modes. If they do, the points may
+// be far from the mode, and a distance Δ may cause an error proportional to Δ². The relative error
+// is then size divided by the nominal curvature, but at most 1.
 func (r *rules) nonlinear(size float64) float64 {
 	if r.Area == nil {
 		return nonlinear
@@ -271,8 +275,8 @@ func (r *rules) nonlinear(size float64) float64 {
 	return math.Min(size/r.nominal, 1)
 }
 
-// average returns the mean gradient ḡ, its sd, and the mean point θ̄ of the rounds, weighted by
-// 1/sd².
+// average returns the mean gradient ḡ with its standard deviation, and the mean point θ̄. Rounds
+// are weighted by 1/sd².
 func average(obs []effective) (gradient, point []float64, sd float64) {
 	gradient, point = make([]float64, len(obs[0].point)), make([]float64, len(obs[0].point))
 	var precision float64
@@ -287,15 +291,15 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 	return gradient, point, 1 / math.Sqrt(precision)
 }
 
-// A spread is the posterior of the covariance J of clients' gradients.
+// A spread is the posterior of the covariance J of the clients' gradients.
 type spread struct {
-	released   *mat.SymDense // mean of the noisy estimates of J over rounds with about the last clip
+	released   *mat.SymDense // mean of the noisy estimates of J over rounds with about the same clipping bound as the last round
 	releasedSD float64
-	alike      *mat.SymDense // J if all clients had the same distribution of records
+	alike      *mat.SymDense // the J that there would be if the distribution of records were the same at all clients
 
-	// excess has draws of J minus alike. Noise can make their eigenvalues negative, which
-	// differences between clients cannot. draws has draws of J: alike plus excess without negative
-	// eigenvalues.
+	// excess has draws of J minus alike. Noise can make their eigenvalues negative, although
+	// differences between clients cannot. draws has draws of J, which are alike plus excess with its
+	// negative eigenvalues removed.
 	excess, draws []*mat.SymDense
 }
 
@@ -326,9 +330,9 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 	j.releasedSD = 1 / math.Sqrt(precision)
 	answers := float64(fewest(similar))
 	freedom := math.Max(answers-1, 1)
-	// J is estimated from only U clients. The part that differences between clients cause, J minus
-	// j.alike, has the relative error of a sample variance with U − 1 degrees of freedom, which
-	// meanSquare draws.
+	// The estimate of J comes from only U clients. The part J minus j.alike, which differences between
+	// clients cause, has the relative error of a sample variance with U − 1 degrees of freedom.
+	// meanSquare draws this error.
 	for k, x := range drawSpread(j.released, j.releasedSD, j.alike, from, len(curvatures)) {
 		x.ScaleSym(answers/freedom/(slopes[k]*slopes[k]), x)
 		excess := plus(x, -1, j.alike)
@@ -343,8 +347,8 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 	return j, true
 }
 
-// meanSquare returns a draw, at the standard normal number z, of the mean square of n standard
-// normal numbers, by the approximation of Wilson and Hilferty ("The distribution of chi-square",
+// meanSquare turns a standard normal number z into a draw of the mean square of n standard normal
+// numbers. It uses the approximation of Wilson and Hilferty ("The distribution of chi-square",
 // 1931).
 func meanSquare(n, z float64) float64 {
 	variance := 2 / (9 * n)
@@ -434,8 +438,9 @@ func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, f
 	return mean.RawVector().Data, covariance, true
 }
 
-// between returns draws of the covariance of θ between clients, W⁻¹XW⁻¹, for W from curvatures and
-// X from excess (see [spread]). It returns false if a W is not positive definite.
+// between returns draws of the covariance of θ between clients. They are W⁻¹XW⁻¹, with W from
+// curvatures and X from excess (see [spread]). between returns false if any W is not positive
+// definite.
 func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	all := make([]*mat.SymDense, len(excess))
 	for k, x := range excess {
@@ -449,9 +454,9 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask sets s.query to the query of round number + 1. Its point is the mean of q, limited by nearest
-// around the [beginning] or by farthest around the prior mean. The clips follow from the estimated
-// sizes of gradients and curvatures.
+// ask sets s.query to the query for round number + 1. The point of the query is the mean of q. It
+// may not be too far from the mean of the [beginning] (see nearest) or from the prior mean (see
+// farthest). The clipping bounds depend on the estimated sizes of gradients and curvatures.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2
@@ -484,7 +489,7 @@ func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	}
 }
 
-// distance returns the median over components of the expected ‖W(θ − point)‖².
+// distance returns the median of the expected ‖W(θ − point)‖² over the components.
 func (m *Mixture) distance(point []float64, curvatures []*mat.SymDense) float64 {
 	all := make([]float64, len(m.means))
 	for k, x := range m.means {

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// If columns are rescaled, q in public units stays the same.
+// If columns are rescaled, q stays the same in public units.
 func TestRescaledColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	const d = 3
@@ -27,7 +27,7 @@ func TestRescaledColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	theta := []float64{1, 2, 3}
-	// If a column is multiplied by s, its coefficient is divided by s and its gradient multiplied.
+	// Multiplying a column by s divides its coefficient by s and multiplies its gradient by s.
 	divided, multiplied := slices.Clone(theta), slices.Clone(theta)
 	for i := range d {
 		divided[i] /= scale.At(i, i)
@@ -54,8 +54,8 @@ func TestRescaledColumns(t *testing.T) {
 	}
 }
 
-// Noise, prior and rules are the same in every direction, so exchanged coordinates exchange those
-// of q, up to random draws.
+// Noise, prior and rules do not depend on the direction. So exchanging two coordinates of the model
+// exchanges the same coordinates of q, apart from the random draws.
 func TestRotatedColumns(t *testing.T) {
 	f := linear(federation{d: 3, clients: 100, epsilon: 10})
 	f.draw(3)
@@ -69,7 +69,7 @@ func TestRotatedColumns(t *testing.T) {
 			f.x[m][i] = times(turn, x)
 		}
 	}
-	f.zero = nil // makes score compute the gradient at 0 again from x
+	f.zero = nil // this makes score compute the gradient at 0 from x again
 	*state = *rand.New(rand.NewPCG(9, 10))
 	after := f.run(t, 1).Posterior()
 	for i, at := range []int{2, 0, 1} {
@@ -80,14 +80,15 @@ func TestRotatedColumns(t *testing.T) {
 	}
 }
 
-// One round is void. The state stays valid, and the clip rises only where the late clip begins.
+// One round is void. The state stays valid, and the clipping bound rises only at the start of the
+// late rounds.
 func TestVoidRounds(t *testing.T) {
 	f := linear(federation{d: 2, clients: 100, epsilon: 4})
 	f.draw(4)
 	s, _ := New(f.setting(4))
 	sum := make([]float64, Size(2, nil))
 	for number := 1; number <= 10; number++ {
-		if number == 5 { // the last one before the late clip is void
+		if number == 5 { // make the last round before the late ones void
 			continue
 		}
 		clear(sum)
@@ -130,7 +131,8 @@ func TestGuessedSlope(t *testing.T) {
 					sum += c / x * (1 - 1/float64(d))
 				}
 			}
-			// A slope lies in [0, 1], so the sd of its mean over the draws is at most .0012.
+			// Slopes are between 0 and 1, so the mean over the draws has a standard deviation of at most
+			// .0012.
 			if got := guessedSlope(c, d); math.Abs(got-sum/n) > .006 {
 				t.Errorf("d = %d, c = %g: slope %.4f, want %.4f", d, c, got, sum/n)
 			}
@@ -138,8 +140,8 @@ func TestGuessedSlope(t *testing.T) {
 	}
 }
 
-// In one dimension, draws of W agree with the posterior on a grid over W and the unknown h of
-// [rules.drawCurvature].
+// In one dimension, draws of W agree with a posterior computed on a grid over W and h, the unknown
+// vector in [rules.drawCurvature].
 func TestDrawCurvature(t *testing.T) {
 	r, ok := newRules(&Setting{
 		Mean: []float64{0}, Precision: scaledUnit(1, 1), Records: 20, Clients: 50, Weights: []float64{1}, Noise: .01,
@@ -210,7 +212,7 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// TestMeanSquare compares quantiles of draws with those of the chi-square distribution.
+// TestMeanSquare compares the quantiles of draws with those of the chi-square distribution.
 func TestMeanSquare(t *testing.T) {
 	for _, n := range []float64{9, 99} {
 		for _, p := range []float64{.05, .5, .95} {

@@ -8,8 +8,8 @@ import (
 
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
-// pack writes vec S to dst: the lower triangle by rows, multiplied by √2 off the diagonal, so that
-// the norm of vec S is the Frobenius norm of S.
+// pack writes vec S to dst. This is the lower triangle, row by row, with elements off the diagonal
+// multiplied by √2, so that the norm of vec S is the Frobenius norm of S.
 func pack(dst []float64, s mat.Symmetric) {
 	k := 0
 	for i := range s.SymmetricDim() {
@@ -70,7 +70,8 @@ func plus(a mat.Symmetric, x float64, b mat.Symmetric) *mat.SymDense {
 	return s
 }
 
-// raised returns S with eigenvalues of at least least, or false if they cannot be computed.
+// raised returns S with all eigenvalues raised to at least least. It returns false if the
+// eigenvalues cannot be computed.
 func raised(s *mat.SymDense, least float64) (*mat.SymDense, bool) {
 	var e mat.EigenSym
 	if !e.Factorize(s, true) {

@@ -8,14 +8,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Units are coordinates θ̃ = Rᵀθ in which the public information matrix RRᵀ of a synthetic record
-// becomes the identity. They are immutable.
+// Units are coordinates θ̃ = Rᵀθ in which the information of a synthetic record is the identity
+// matrix. In the coordinates θ this information is RRᵀ, which is public. Units are immutable.
 type Units struct {
-	root, inverse *mat.Dense // lower Cholesky root R of the information, and R⁻¹
+	root, inverse *mat.Dense // R, the lower Cholesky factor of the information, and R⁻¹
 }
 
-// NewUnits returns the units for the given information of a synthetic record. It returns an error
-// if that is not positive definite.
+// NewUnits returns units for which a synthetic record has the given information. It returns an
+// error if the information is not positive definite.
 func NewUnits(information mat.Symmetric) (*Units, error) {
 	var c mat.Cholesky
 	if !c.Factorize(information) {
@@ -30,8 +30,8 @@ func NewUnits(information mat.Symmetric) (*Units, error) {
 	return units, nil
 }
 
-// unitsOf returns the units with the root R, a lower triangular matrix, or nil if R is singular to
-// working accuracy.
+// unitsOf returns the units for the lower triangular matrix R. It returns nil if R is singular in
+// floating-point arithmetic.
 func unitsOf(lower *mat.TriDense) *Units {
 	var inverse mat.TriDense
 	if inverse.InverseTri(lower) != nil {
@@ -40,7 +40,7 @@ func unitsOf(lower *mat.TriDense) *Units {
 	return &Units{mat.DenseCopyOf(lower), mat.DenseCopyOf(&inverse)}
 }
 
-// public returns the units of d coordinates that are public units themselves.
+// public returns the public units themselves, for d coordinates.
 func public(d int) *Units {
 	unit := mat.DenseCopyOf(scaledUnit(d, 1))
 	return &Units{unit, unit}
@@ -52,16 +52,16 @@ func (u *Units) To(theta []float64) []float64 { return times(u.root.T(), theta) 
 // From converts a point in public units to θ.
 func (u *Units) From(public []float64) []float64 { return times(u.inverse.T(), public) }
 
-// Gradient converts a gradient in θ to a gradient in public units.
+// Gradient converts a gradient with respect to θ to public units.
 func (u *Units) Gradient(g []float64) []float64 { return times(u.inverse, g) }
 
-// Information converts an information in θ to an information in public units.
+// Information converts an information matrix for θ to public units.
 func (u *Units) Information(of mat.Symmetric) *mat.SymDense { return congruent(u.inverse, of) }
 
-// Covariance converts a covariance in public units to a covariance in θ.
+// Covariance converts a covariance in public units to one for θ.
 func (u *Units) Covariance(of mat.Symmetric) *mat.SymDense { return congruent(u.inverse.T(), of) }
 
-// in returns the units that convert from the given units to u.
+// in returns units that convert from the given units to u.
 func (u *Units) in(given *Units) *Units {
 	out := &Units{new(mat.Dense), new(mat.Dense)}
 	out.root.Mul(given.inverse, u.root)
@@ -69,8 +69,8 @@ func (u *Units) in(given *Units) *Units {
 	return out
 }
 
-// sds returns the sds of the coordinates of a point θ̃, if those of θ are independent and have the
-// given sds.
+// sds returns the standard deviations of the coordinates of θ̃. Those of θ must be independent,
+// with the given standard deviations.
 func (u *Units) sds(theta []float64) []float64 {
 	out := make([]float64, len(theta))
 	for i := range out {

@@ -9,32 +9,33 @@ import (
 )
 
 const (
-	// A client votes for the ratio of its information about each coordinate to that of synthetic
-	// records. The possible ratios are base^-k. The integer k from 0 to places − 1 is called a
-	// place, and has one element of the votes for the coordinate.
+	// A client votes on how much information it has about each coordinate, relative to synthetic
+	// records. The possible ratios are base^-k, for integers k from 0 to places − 1. Each k is called
+	// a place and has one element in the votes for the coordinate.
 	places = 8
 	base   = 4.
 
-	// A client also votes for the centre of each coordinate that has a base. The possible centres
-	// are equally spaced from −reach to reach. Uniform regressors of synthetic records lie between
-	// −√3 and √3.
+	// A client also votes for the centre of each coordinate that has a base. The possible centres are
+	// equally spaced from −reach to reach. Regressors of synthetic records that are uniform lie
+	// between −√3 and √3.
 	centrePlaces = 9
 	reach        = 1.7320508075688772 // √3
 	centreStep   = 2 * reach / (centrePlaces - 1)
 
-	// finer is the number of grid steps between places, for the posterior of a place.
+	// finer is the number of grid steps from one place to the next, in the grid for the posterior of a
+	// place.
 	finer = 8
-	// unalike is the sd of the error in the mean votes because clients differ.
+	// unalike is the standard deviation of the error that the mean votes have because clients differ.
 	unalike = .1
 )
 
-// These are the possible prior means of the distance of a place from that of synthetic records. The
-// smallest one is for columns whose bounds lie around the mean of their values.
+// The distance of a place from that of synthetic records has one of these prior means. The smallest
+// one is for columns whose values have a mean in the middle of their bounds.
 var scaleDistances, centreDistances = []float64{.5, 1, 2, 4}, []float64{.05, .5, 1, 2, 4}
 
-// vote writes a client's votes to dst: an element for each coordinate and place, and then one for
-// each centre of a coordinate and place. A vote between two places is divided linearly. Each of the
-// n votes has norm at most 1/√n, so all votes have norm at most 1.
+// vote writes a client's votes to dst. There is an element for each coordinate and place, and then
+// one for each place of the centre of a coordinate. A vote between two places is divided linearly.
+// Each of the n votes has norm at most 1/√n, so that all votes together have norm at most 1.
 func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	d := information.SymmetricDim()
 	size := 1 / math.Sqrt(float64(d+centred(q.Bases)))
@@ -74,7 +75,8 @@ func centred(bases []int) (n int) {
 	return n
 }
 
-// divide divides a vote of the given size linearly between two places. For NaN it writes a NaN.
+// divide divides a vote of the given size linearly between the two nearest places. If position is
+// NaN, it writes a NaN.
 func divide(dst []float64, position, size float64) {
 	if math.IsNaN(position) {
 		dst[0] = position
@@ -84,20 +86,21 @@ func divide(dst []float64, position, size float64) {
 	dst[low], dst[low+1] = size*(1-(position-float64(low))), size*(position-float64(low))
 }
 
-// A ballot is the posterior of the places of votes of one kind.
+// A ballot is the posterior of the places that votes of one kind are about.
 type ballot struct {
 	at      []float64     // grid of places
-	given   [][][]float64 // given[e][i] is the posterior of the place of vote i, given prior mean e
-	weights []float64     // posterior of e
+	given   [][][]float64 // given[e][i] is the posterior of the place of vote i, given that the prior mean is the e-th
+	weights []float64     // posterior of the prior mean
 }
 
-// count returns the posterior of the places of n votes, given the opened sum of the votes. size
-// times an element of the sum is a mean vote with an error of the given sd.
+// count computes the posterior of the places of n votes from the opened sum of the votes.
+// Multiplying an element of the sum by size gives a mean vote, whose error has standard deviation
+// sd.
 //
-// The prior of a place is exponential around first, because a bound is more likely to be slightly
-// wrong than very wrong. The prior mean of the distance is the same for all votes, one of distances
-// with equal probabilities. The model for the mean vote is the vote of one client at the place,
-// plus the error.
+// The prior of a place decreases exponentially with its distance from first, because a bound is
+// more likely to be slightly wrong than very wrong. The prior mean of this distance is the same for
+// all votes. It is one of distances, with equal probabilities. The mean vote is modelled as the
+// vote of one client at the place, plus the error.
 func count(sum []float64, n, places int, first float64, distances []float64, size, sd float64) *ballot {
 	b := &ballot{at: make([]float64, (places-1)*finer+1)}
 	for k := range b.at {
@@ -125,7 +128,7 @@ func count(sum []float64, n, places int, first float64, distances []float64, siz
 	return b
 }
 
-// likelihood returns the log likelihood of a place, on the grid (see [count]).
+// likelihood returns the log likelihood of a place at each point of the grid (see [count]).
 func (b *ballot) likelihood(sum []float64, size, sd float64) []float64 {
 	logs, votes := make([]float64, len(b.at)), make([]float64, len(sum))
 	for k, at := range b.at {
@@ -139,7 +142,7 @@ func (b *ballot) likelihood(sum []float64, size, sd float64) []float64 {
 	return logs
 }
 
-// of returns the posterior of the place of vote i, on the grid.
+// of returns the posterior of the place of vote i at each point of the grid.
 func (b *ballot) of(i int) []float64 {
 	all := make([]float64, len(b.at))
 	for e, w := range b.weights {

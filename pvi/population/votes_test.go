@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Votes have norm at most 1 and differ by at most √2 between clients, and reach both. Without a
-// number, they are zeros.
+// A client's votes have norm at most 1, and the votes of two clients differ by at most √2. The test
+// finds votes that attain both bounds. If a number is NaN, all votes are zero.
 func TestVotesHaveNormAtMostOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	var largest, farthest float64
@@ -45,9 +45,10 @@ func TestVotesHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// Regressors are 1, c₁ + s₁z and c₂ + s₂z with independent z. Without noise the votes reveal scales
-// and centres: in the units of the state, the information of a record is about the identity. If
-// noise hides the votes, draws of the scale range from a hundredth of the expected one to about 1.
+// The regressors are 1, c₁ + s₁z and c₂ + s₂z, with independent z. Without noise the votes reveal
+// scales and centres, so that in the units of the state, the information of a record is about the
+// identity. If noise hides the votes, draws of the scale range from a hundredth of the expected
+// scale to about 1.
 func TestShapesFromVotes(t *testing.T) {
 	const clients, records = 50, 20
 	for _, c := range []struct {
