@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// numeric has functions that compute elementwise operations on constants. An operation with one
-// argument ignores y.
+// numeric has functions that compute elementwise operations on constants. Operations with one
+// argument ignore y.
 var numeric = map[ir.Op]func(x, y float64) float64{
 	ir.Neg: one(func(x float64) float64 { return -x }), ir.Exp: one(math.Exp), ir.Log: one(math.Log), ir.Log1p: one(math.Log1p),
 	ir.Expm1: one(math.Expm1), ir.Sqrt: one(math.Sqrt), ir.Square: one(func(x float64) float64 { return x * x }),
@@ -34,7 +34,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// unary applies the elementwise operation op to v. at is its place in the program.
+// unary applies the elementwise operation op to v. at is the operation's place in the program.
 func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	if v.role != plain && v.role != rows {
 		s.fail("E206", at, "%s is passed to a function. Did you mean a loop over the records?", said(v.role, v.shape))
@@ -53,7 +53,8 @@ func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// folded computes an operation on constants at compile time. It returns out with the result.
+// folded computes an operation on constants at compile time, and returns out with the result filled
+// in.
 func (s *stager) folded(op ir.Op, out, a, b value, at syntax.Span) value {
 	f := numeric[op]
 	numbers := make([]float64, out.shape.size())
@@ -112,9 +113,9 @@ func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	return out
 }
 
-// roleOf returns the role of the result of an elementwise operation on a and b. If one has a value
-// for each record, so has the result, and the other must be such a value or one number for all
-// records.
+// roleOf returns the role of the result of an elementwise operation on a and b. If either of them
+// has a value for each record, the result has too. The other must then have a value for each record
+// as well, or be a single number for all records.
 func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	for _, v := range []value{a, b} {
 		if v.role == index || v.role == count || v.role == total {
@@ -192,8 +193,8 @@ func (s *stager) dot(a, b value, at syntax.Span) value {
 	return out
 }
 
-// matrixVector returns the product of a matrix a and a vector b, one of which may be the record's
-// own.
+// matrixVector returns the product of a matrix a and a vector b. Either of the two may be different
+// for each record.
 func (s *stager) matrixVector(a, b value, at syntax.Span) value {
 	out := value{role: b.role, shape: shape{vector, a.shape.dims[:1]}, known: true, in: real}
 	if !s.ofRecord(a) && s.ofRecord(b) && a.shape.dims[1] > 1 {
@@ -210,7 +211,7 @@ func (s *stager) matrixVector(a, b value, at syntax.Span) value {
 	return s.joined(out, at)
 }
 
-// row returns row r of a matrix, counted from 0.
+// row returns row r of a matrix. The first row is row 0.
 func (s *stager) row(a value, r int) value {
 	c := a.shape.dims[1]
 	out := value{role: a.role, shape: shape{rowVector, []int{c}}, known: true, whole: a.whole, above: a.above, in: a.in}
@@ -222,11 +223,12 @@ func (s *stager) row(a value, r int) value {
 	return out
 }
 
-// mostFactors is the largest absolute exponent for which [stager.power] multiplies.
+// mostFactors is the largest absolute value of an exponent up to which [stager.power] computes a
+// power by multiplication.
 const mostFactors = 16
 
-// power returns a^b. If a may be negative or 0, b must be 2, ½ or a nonzero integer of at most
-// mostFactors in absolute value.
+// power returns a^b. If a could be negative or 0, b must be 2, ½, or an integer other than 0 whose
+// absolute value is at most mostFactors.
 func (s *stager) power(a, b value, at syntax.Span) value {
 	if b.fixed() && b.shape.single() {
 		switch x := b.number(); {

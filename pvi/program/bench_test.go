@@ -15,7 +15,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// scalars returns a logistic regression on n covariates, written with scalars.
+// scalars returns the program of a logistic regression on n covariates, which uses a separate
+// scalar for each.
 func scalars(n int) (text string, data program.Data) {
 	var columns, parameters, sum strings.Builder
 	data = program.Data{Name: "scalars", Records: "N", Columns: map[string]ir.Column{"y": {Name: "y", Upper: 1, Integer: true}}}
@@ -55,8 +56,8 @@ func gradients(b *testing.B, m *model.Model, rows int, columns [][]float64) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/record")
 }
 
-// BenchmarkRegression measures the clipped gradient of a regression with six coordinates. Written
-// with scalars, it takes at most 1.1 times as long as with one matrix product.
+// BenchmarkRegression measures the clipped gradient of a regression with six coordinates. If the
+// program is written with scalars, it takes at most 1.1 times as long as with one matrix product.
 func BenchmarkRegression(b *testing.B) {
 	const rows, n = 8192, 5
 	r := rand.New(rand.NewPCG(1, 2))
@@ -90,7 +91,7 @@ func BenchmarkRegression(b *testing.B) {
 	}
 }
 
-// A program of 150 lines compiles in 50 ms.
+// BenchmarkCompile compiles a program of 150 lines, which takes 50 ms.
 func BenchmarkCompile(b *testing.B) {
 	text, data := scalars(48)
 	for b.Loop() {
@@ -99,9 +100,10 @@ func BenchmarkCompile(b *testing.B) {
 	b.ReportMetric(float64(strings.Count(text, "\n")), "lines")
 }
 
-// BenchmarkLatent compares a Poisson regression with a normal latent of every record with the
-// density at a given latent. With one covariate, the clipped gradient takes at most 20 times as
-// long, and less with more covariates.
+// BenchmarkLatent looks at a Poisson regression in which each record has a normal latent. It
+// compares integrating over the latent with computing the density at a given latent. With one
+// covariate, the clipped gradient takes at most 20 times as long, and with more covariates the
+// ratio is smaller.
 func BenchmarkLatent(b *testing.B) {
 	const rows = 8192
 	for _, width := range []int{1, 60} {

@@ -46,9 +46,10 @@ func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 	}
 }
 
-// correlation adds the density of Lewandowski, Kurowicka and Joe (LKJ), with argument η, for a
-// Cholesky factor to the prior. For K rows and canonical partial correlations z_im, (1 + z_im)/2
-// then has a beta distribution whose two shapes are both η + (K − 1 − m)/2, for m = 1, 2, ….
+// correlation adds the density of Lewandowski, Kurowicka and Joe (LKJ) with argument η to the
+// prior, for a Cholesky factor. If the factor has K rows and canonical partial correlations z_im,
+// then (1 + z_im)/2 has a beta distribution. Both of its shapes are η + (K − 1 − m)/2, for m = 1,
+// 2, ….
 func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	s.inModel(at)
 	y := s.eval(variate)

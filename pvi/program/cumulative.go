@@ -8,7 +8,7 @@ import (
 )
 
 // cumulative computes the distribution function F of a density with args arguments. below returns
-// log F(y), and above log(1 − F(y)).
+// log F(y), and above returns log(1 − F(y)).
 type cumulative struct {
 	args         int
 	below, above func(p pen, y value, a []value) value
@@ -27,8 +27,8 @@ var cumulatives = map[string]cumulative{
 	"gumbel":  {2, pen.gumbelBelow, func(p pen, y value, a []value) value { return p.logRest(p.gumbelBelow(y, a)) }},
 }
 
-// symmetric returns the [cumulative] of a density for which F(−z) = 1 − F(z), where z standardises
-// the variate. The operation log computes log F(z).
+// symmetric returns the [cumulative] for a density with F(−z) = 1 − F(z), where z is the
+// standardised variate. The operation log computes log F(z).
 func symmetric(args int, log ir.Op, z func(p pen, y value, a []value) value) cumulative {
 	return cumulative{
 		args,
@@ -56,9 +56,9 @@ func (p pen) logBeta(a, b value) value {
 	return p.sub(p.add(p.is(ir.Lgamma, a), p.is(ir.Lgamma, b)), p.is(ir.Lgamma, p.add(a, b)))
 }
 
-// cumulativeName splits the name of a distribution function, such as normal_lccdf, into density and
-// suffix. above is true for the log of 1 minus the distribution function. ok is false for other
-// names.
+// cumulativeName splits the name of a distribution function, such as normal_lccdf, into the density
+// and the suffix. above is true if the function is the log of 1 minus the distribution function. ok
+// is false for all other names.
 func cumulativeName(name string) (density string, above, ok bool) {
 	if density, ok = strings.CutSuffix(name, "_lccdf"); ok {
 		return density, true, true
@@ -68,8 +68,8 @@ func cumulativeName(name string) (density string, above, ok bool) {
 }
 
 // cumulative returns the value of a call such as normal_lcdf(y | mu, sigma). If all arguments are
-// constants, as in the correction of a half-normal prior, it returns 0, because a constant does not
-// change the posterior.
+// constants, as in the correction for a half-normal prior, the value would only add a constant to
+// the log density. In that case cumulative returns 0, which leads to the same posterior.
 func (s *stager) cumulative(e *syntax.Expr) value {
 	args, fixed := make([]value, len(e.Args)), true
 	for k, a := range e.Args {
@@ -99,8 +99,8 @@ func (s *stager) cumulativeOf(name string, at syntax.Span) cumulative {
 	return c
 }
 
-// probability returns the term of a truncated density: minus the log of the probability between the
-// bounds.
+// probability returns the term that truncation adds to a log density: minus the log of the
+// probability between the bounds.
 func (s *stager) probability(t *syntax.Statement) value {
 	p := pen{s, *t.Truncated}
 	c := s.cumulativeOf(t.Name, p.at)

@@ -9,11 +9,11 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// suffixes lists the endings of the names of functions that compute log densities.
+// suffixes lists the endings that names of log density functions may have.
 var suffixes = []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"}
 
-// densityName returns the name of the density in a call such as normal_lpdf(y | mu, sigma). It
-// returns false for other expressions.
+// densityName returns the name of the density in a call such as normal_lpdf(y | mu, sigma), or
+// false if e is not such a call.
 func densityName(e *syntax.Expr) (string, bool) {
 	if e.Kind != syntax.Apply {
 		return "", false
@@ -21,7 +21,8 @@ func densityName(e *syntax.Expr) (string, bool) {
 	return densityIn(e.Text)
 }
 
-// densityIn removes the suffix from a name such as normal_lpdf. It returns false if there is none.
+// densityIn removes the suffix from a name such as normal_lpdf. It returns false if the name has no
+// such suffix.
 func densityIn(function string) (string, bool) {
 	for _, suffix := range suffixes {
 		if name, ok := strings.CutSuffix(function, suffix); ok {
@@ -31,27 +32,29 @@ func densityIn(function string) (string, bool) {
 	return "", false
 }
 
-// A density is a probability density of the Stan language with args arguments.
+// A density is a probability density in the Stan language. It has args arguments.
 type density struct {
 	args int
-	// write computes the log density of each element of y, given the arguments a, from simpler
-	// operations. It is nil if only fused can.
+	// write computes the log density of each element of y from simpler operations, given the arguments
+	// a. It is nil if this can be done only by fused.
 	write func(p pen, y value, a []value) value
-	// fused is the operation of record programs that computes this density in one step, or
-	// NoDensity. The variate must then depend only on the row.
+	// fused is the operation of record programs that computes this density in one step, or NoDensity
+	// if there is none. It requires that the variate depends only on the row.
 	fused ir.Density
-	// prior is the density in record programs for a parameter with this prior, or NoDensity.
+	// prior is the density that record programs use for a parameter with this prior, or NoDensity if
+	// there is none.
 	prior ir.Density
-	// change converts the variate and the arguments from the program's form to that of fused, prior
-	// and write. It may be nil.
+	// change converts the variate and the arguments from the form in Stan to the form that fused,
+	// prior and write use. It may be nil.
 	change func(p pen, y value, a []value) (value, []value)
-	// draw returns random numbers with the density. It is nil if the language has none.
+	// draw returns random numbers from this density. It is nil if the language cannot draw them.
 	draw func(p pencil, a []value) value
 	// mean returns the mean of the density. It is nil if the compiler cannot compute it.
 	mean func(p pen, a []value) value
-	// vector is true if an argument for a single variate is a vector, such as log odds of classes.
+	// vector is true if even a single variate has a vector as argument, such as the log odds of
+	// classes.
 	vector bool
-	// whole is true if the variate must be an integer of at least least.
+	// whole is true if the variate must be an integer, at least least.
 	whole bool
 	least float64
 }
@@ -71,7 +74,7 @@ func (s *stager) densityOf(name string, at syntax.Span) density {
 	return d
 }
 
-// tilde evaluates a statement such as y ~ normal(mu, sigma), with or without a truncation.
+// tilde evaluates a statement such as y ~ normal(mu, sigma). It may end with a truncation.
 func (s *stager) tilde(t *syntax.Statement) {
 	s.inModel(t.At)
 	if t.Truncated != nil {
@@ -86,9 +89,10 @@ func (s *stager) tilde(t *syntax.Statement) {
 	s.density(t.Name, t.Target, t.Args, t.At)
 }
 
-// truncated adds minus the log of the probability between the bounds of a truncation to the log
-// density. If a parameter's prior with constant arguments is truncated at the parameter's bounds,
-// the term is constant and is left out. Other truncations of a parameter's density are refused.
+// truncated adds the term for a truncation to the log density: minus the log of the probability
+// between the bounds. If a prior has constant arguments and is truncated at the bounds of its
+// parameter, this term is constant and is left out. A parameter's density may not be truncated in
+// any other way.
 func (s *stager) truncated(t *syntax.Statement) {
 	fixed := true
 	for _, a := range t.Args {
@@ -116,8 +120,9 @@ func (s *stager) truncated(t *syntax.Statement) {
 	declared(t.High, ir.Upper, c.Upper)
 }
 
-// density adds the log density of a variate to the program. For elements of a parameter it becomes
-// their prior, if possible, and otherwise a term of the log density.
+// density adds the log density of a variate to the program. If the variate consists of elements of
+// a parameter, the density becomes their prior where possible. In all other cases it becomes a term
+// of the log density.
 func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	if name == "lkj_corr_cholesky" {
 		s.correlation(variate, arguments, at)
@@ -165,9 +170,9 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 	return y, args
 }
 
-// isPrior reports whether a density statement has the form of a prior: y consists of elements of
-// one parameter, the arguments depend on no record, and no loop over records or condition surrounds
-// it.
+// isPrior reports whether a density statement looks like a prior. That requires that y consists of
+// elements of one parameter, that the arguments do not depend on a record, and that the statement
+// is neither in a loop over records nor under a condition.
 func (s *stager) isPrior(y value, args []value) bool {
 	if y.from == nil || y.role != plain || s.loop > 0 || s.mask.known {
 		return false
@@ -183,8 +188,8 @@ func (s *stager) isPrior(y value, args []value) bool {
 	return true
 }
 
-// termOf returns the sum of the log densities of the elements of y. It refuses a variate with
-// values for which the density is not defined.
+// termOf returns the sum of the log densities of the elements of y. It refuses a variate that may
+// have values outside the domain of the density.
 func (s *stager) termOf(d density, name string, y value, args []value, at syntax.Span) value {
 	if d.whole && (!y.in.Whole || !(y.in.Low >= d.least)) {
 		s.fail("E402", at, "%s is a density of whole numbers from %g on: declare the variate int<lower=%g>, with such bounds of the column.", name, d.least, d.least)
@@ -200,15 +205,16 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 	return out
 }
 
-// markDensity tells the builder that out is the log density of a variate, if the variate is data
-// and out depends on a record and on parameters.
+// markDensity tells the builder that out is the log density of a variate. It does so only if the
+// variate is data and out depends on a record and on parameters.
 func (s *stager) markDensity(variate, out value) {
 	if s.phase(variate) == ir.Data && s.phase(out) == ir.Record {
 		s.b.MarkDensity(s.nodeOf(out), s.nodeOf(variate))
 	}
 }
 
-// fused returns the log density of y as one density operation, or false if there is none.
+// fused computes the log density of y by a single density operation. It returns false if there is
+// no such operation.
 func (s *stager) fused(d density, y value, args []value, at syntax.Span) (value, bool) {
 	if d.fused == ir.NoDensity || s.phase(y) != ir.Data {
 		return value{}, false
@@ -293,8 +299,8 @@ func chiSquare(p pen, y value, a []value) (value, []value) {
 	return y, []value{p.mul(a[0], constant(.5)), constant(.5)}
 }
 
-// proportion converts the mean μ and the precision κ of a beta density to its two shapes, μκ and (1
-// − μ)κ.
+// proportion converts the mean μ and the precision κ of a beta density to the shapes μκ and (1 −
+// μ)κ.
 func proportion(p pen, y value, a []value) (value, []value) {
 	first := p.mul(a[0], a[1])
 	second := p.sub(a[1], first)
@@ -302,8 +308,8 @@ func proportion(p pen, y value, a []value) (value, []value) {
 	return y, []value{first, second}
 }
 
-// linear replaces the regressors x, the intercept α and the coefficients β of a generalised linear
-// model by the predictor xβ + α.
+// linear replaces three arguments of a generalised linear model, the regressors x, the intercept α
+// and the coefficients β, by the predictor xβ + α.
 func linear(p pen, y value, a []value) (value, []value) {
 	return y, append([]value{p.add(p.product(a[0], a[2], p.at), a[1])}, a[3:]...)
 }
@@ -312,7 +318,7 @@ func logFirst(p pen, y value, a []value) (value, []value) {
 	return y, append([]value{p.log(a[0])}, a[1:]...)
 }
 
-// fromZero converts a class that is counted from 1 to one counted from 0.
+// fromZero converts classes 1, 2, ... to 0, 1, ....
 func fromZero(p pen, y value, a []value) (value, []value) {
 	if len(a[0].shape.dims) != 1 || !y.shape.single() {
 		p.fail("E402", p.at, "a class needs a vector of log odds.")
@@ -331,7 +337,7 @@ func logOdds(p pen, y value, a []value) (value, []value) {
 	return fromZero(p, y, []value{p.log(a[0])})
 }
 
-// A pen does arithmetic on values. at is the place in the program, for messages.
+// A pen does arithmetic on values. For messages it has at, the place in the program.
 type pen struct {
 	*stager
 	at syntax.Span
@@ -417,8 +423,8 @@ func writeBeta(p pen, y value, a []value) value {
 	return p.add(norm, first, p.mul(p.sub(a[1], constant(1)), p.log1m(y)))
 }
 
-// writeUniform returns 0, the log of a uniform density up to a constant. The variate must be a
-// parameter with declared bounds within those of the density.
+// writeUniform returns 0, which is the log of a uniform density up to a constant. The variate must
+// be a parameter whose declared bounds lie within the bounds of the density.
 func writeUniform(p pen, y value, a []value) value {
 	if y.from == nil || !a[0].fixed() || !a[1].fixed() || !a[0].shape.single() || !a[1].shape.single() {
 		p.fail("E403", p.at, "uniform is in the language only as the prior of a parameter, with constant bounds.")
@@ -472,7 +478,7 @@ func writeOrdered(p pen, y value, a []value) value {
 	})
 }
 
-// writeOrderedProbit is writeOrdered with the normal distribution function.
+// writeOrderedProbit does the same as writeOrdered for the normal distribution function.
 func writeOrderedProbit(p pen, y value, a []value) value {
 	return p.ordered("ordered_probit", y, a, ir.LogPhi, func(low, high, eta value) value {
 		return p.logDifference(p.is(ir.LogPhi, p.sub(high, eta)), p.is(ir.LogPhi, p.sub(low, eta)))
@@ -480,8 +486,8 @@ func writeOrderedProbit(p pen, y value, a []value) value {
 }
 
 // ordered returns the log probability of a class, given a predictor η and ordered cut points c.
-// below is the operation log F for a symmetric distribution function F. between returns the log
-// probability between two cut points.
+// below is the operation that computes log F, where F is a symmetric distribution function. between
+// returns the log probability between two cut points.
 func (p pen) ordered(name string, y value, a []value, below ir.Op, between func(low, high, eta value) value) value {
 	eta, cuts := a[0], a[1]
 	if cuts.role != plain || len(cuts.shape.dims) != 1 || !eta.shape.single() || !y.shape.single() {

@@ -12,7 +12,7 @@ import (
 
 var real = ir.Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
-// said describes a value for messages, as in "a vector for each record".
+// said describes a value for messages, with words such as "a vector for each record".
 func said(r role, sh shape) string {
 	name := [...]string{scalar: "a number", vector: "a vector", rowVector: "a row vector", matrix: "a matrix"}[sh.base]
 	if len(sh.dims) > inner[sh.base] {
@@ -87,7 +87,7 @@ func (s *stager) nodeOf(v value) model.Expr {
 	args := make([]model.Expr, len(v.parts))
 	for k, p := range v.parts {
 		if !p.known {
-			panic(errStop) // s.joined has reported an element without a value
+			panic(errStop) // s.joined has already reported an element that has no value
 		}
 		args[k] = s.nodeOf(p)
 	}
@@ -98,8 +98,8 @@ func (s *stager) nodeOf(v value) model.Expr {
 	return node
 }
 
-// joined joins the separate elements of a value into one node or one list of constants. All
-// elements must have been assigned. Other values are returned unchanged.
+// joined turns a value with separate elements into one node or one list of constants. All elements
+// must have been assigned. It returns other values unchanged.
 func (s *stager) joined(v value, at syntax.Span) value {
 	if v.parts == nil {
 		return v
@@ -143,7 +143,8 @@ func (s *stager) scalars(v value, at syntax.Span) []value {
 	return out
 }
 
-// pickAt returns element k of v, counted from 0. v must not have separate elements.
+// pickAt returns element k of v. The first element is element 0. v must not be stored as separate
+// elements.
 func (s *stager) pickAt(v value, k int) value {
 	out := value{shape: shape{}, known: true, whole: v.whole, above: v.above, in: v.in, from: v.from, first: v.first + k}
 	if v.mixed {
@@ -162,13 +163,13 @@ func (s *stager) pickAt(v value, k int) value {
 	return out
 }
 
-// ofRecord reports whether v depends on the record at hand.
+// ofRecord reports whether v depends on the current record.
 func (s *stager) ofRecord(v value) bool {
 	p := s.phase(v)
 	return p == ir.Data || p == ir.Record
 }
 
-// phase returns whether a value depends on parameters, on the row, on both or on neither.
+// phase says whether a value depends on parameters, on the row, on both or on neither.
 func (s *stager) phase(v value) ir.Phase {
 	if v.fixed() {
 		return ir.Fixed
@@ -205,8 +206,9 @@ func (s *stager) unaryOperator(e *syntax.Expr) value {
 	return v
 }
 
-// logical checks that v may be a condition, and joins its elements. It must not depend on the
-// number of a record, on a sum over records or, outside generated quantities, on parameters.
+// logical checks that v can be used as a condition, and joins its elements. A condition must not
+// depend on the number of a record or on a sum over records. Only in generated quantities may it
+// depend on parameters.
 func (s *stager) logical(v value, at syntax.Span) value {
 	if v.role == index || v.role == count {
 		s.fail("E201", at, "a comparison with the number of a record makes the density depend on the order of the records.")
@@ -221,7 +223,7 @@ func (s *stager) logical(v value, at syntax.Span) value {
 	return v
 }
 
-// truth returns 1 for each element of v that is not 0, and 0 for the others.
+// truth returns a value with 1 where v is not 0, and 0 elsewhere.
 func (s *stager) truth(v value) value {
 	if v.in.Whole && v.in.Low >= 0 && v.in.High <= 1 {
 		return v
@@ -235,7 +237,7 @@ func (s *stager) not(v value) value {
 	return out
 }
 
-// counted converts the number of records to a sum over the records of 1.
+// counted converts the number of records to the sum of 1 over the records.
 func counted(v value) value {
 	if v.role == count {
 		v = constant(1)
@@ -277,7 +279,7 @@ func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	return s.wholeDivision(op, a, b, at)
 }
 
-// arithmetic is binary, with an integer result if both operands are integers.
+// arithmetic is like binary, but the result is an integer if both operands are.
 func (s *stager) arithmetic(op ir.Op, a, b value, at syntax.Span) value {
 	out := s.binary(op, a, b, at)
 	out.whole = a.whole && b.whole
@@ -338,7 +340,7 @@ func (s *stager) compare(op string, a, b value, at syntax.Span) value {
 	return out
 }
 
-// totals applies op to a and b, of which at least one is a sum over the records.
+// totals applies op to a and b, at least one of which is a sum over the records.
 func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	other := a
 	if a.role == total {
@@ -361,8 +363,9 @@ func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// split returns the two parts of a sum over the records: the term of one record, and the summand
-// that depends on no record. A part that is 0 is nil. For other values, split returns nil and v.
+// split splits a sum over the records into the term for one record and a summand that does not
+// depend on records. A part that is 0 is nil. For a value that is not a sum over the records, split
+// returns nil and v.
 func (s *stager) split(v value) (sum, rest *value) {
 	if v.role != total {
 		return nil, &v
@@ -479,7 +482,7 @@ func (s *stager) list(e *syntax.Expr) value {
 	return s.joined(value{shape: out, parts: parts, known: true, whole: whole}, e.At)
 }
 
-// printed returns the text of an expression with single blanks.
+// printed returns an expression as text, with single blanks.
 func (s *stager) printed(e *syntax.Expr) string {
 	return strings.Join(strings.Fields(s.text[e.At.From:e.At.To]), " ")
 }

@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A record has the value of each column by name: a number, or the number of a level from 0.
+// A record has the value of each column by name. It is a number, or the number of a level from 0.
 type record map[string]float64
 
 func (r record) is(column string, level float64) float64 {
@@ -26,21 +26,22 @@ func (r record) is(column string, level float64) float64 {
 	return 0
 }
 
-// given has the values of parameters by name, on their own scale.
+// given has the values of the parameters by name. They are on the parameters' own scale.
 type given map[string]float64
 
-// level returns the parameter's value for a level of a group, counted from 0.
+// level returns the element of a parameter that belongs to a level of a group. Levels are counted
+// from 0.
 func (p given) level(name string, level float64) float64 {
 	return p[name+"["+string(rune('1'+int(level)))+"]"]
 }
 
-// age returns the predictor that most formulas share: an intercept plus the effect of age, centred
-// at 59, the middle of its bounds.
+// age returns the predictor that most formulas share. It is an intercept plus the effect of age,
+// where age is relative to 59, the middle of its bounds.
 func (p given) age(r record) float64 { return p["Intercept"] + p["b_age"]*(r["age"]-59) }
 
 func (p given) smoking(r record) float64 { return p.age(r) + p["b_smoking_yes"]*r["smoking"] }
 
-// These are textbook densities.
+// The functions below are densities as found in textbooks.
 
 func lgamma(x float64) float64 { y, _ := math.Lgamma(x); return y }
 
@@ -80,7 +81,7 @@ func gammaLog(y, mean, shape float64) float64 {
 func lognormalLog(y, mean, sd float64) float64 { return normalLog(math.Log(y), mean, sd) - math.Log(y) }
 
 // mixed returns the log density of an outcome that is 0 with probability share, and otherwise has
-// the log density other, with log probability zero of 0.
+// the log density other. Under the latter, the log probability of 0 is zero.
 func mixed(y, share, zero, other float64) float64 {
 	if y == 0 {
 		return math.Log(share + (1-share)*math.Exp(zero))
@@ -88,7 +89,7 @@ func mixed(y, share, zero, other float64) float64 {
 	return math.Log1p(-share) + other
 }
 
-// past returns the log density of y in a hurdle model: 0 with probability share, and otherwise
+// past returns the log density of y in a hurdle model. y is 0 with probability share, and otherwise
 // positive with log density other.
 func past(y, share, other float64) float64 {
 	if y == 0 {
@@ -97,8 +98,8 @@ func past(y, share, other float64) float64 {
 	return math.Log1p(-share) + other
 }
 
-// classLog returns the log probability of an ordered class, for the predictor eta and the
-// distribution function below.
+// classLog returns the log probability of an ordered class. eta is the predictor, and below the
+// distribution function.
 func classLog(class, eta float64, below func(float64) float64, cuts ...float64) float64 {
 	low, high := 0., 1.
 	if k := int(class); k > 0 {
@@ -110,8 +111,8 @@ func classLog(class, eta float64, below func(float64) float64, cuts ...float64) 
 	return math.Log(high - low)
 }
 
-// correlatedRows returns the Cholesky factor of a correlation matrix of three effects with partial
-// correlations z.
+// correlatedRows returns the Cholesky factor of the correlation matrix of three effects, whose
+// partial correlations are z.
 func correlatedRows(z [3]float64) [3][3]float64 {
 	return [3][3]float64{
 		{1, 0, 0},
@@ -120,7 +121,7 @@ func correlatedRows(z [3]float64) [3][3]float64 {
 	}
 }
 
-// naive has the log density of a record under each formula of pvi/formula/testdata/cases.json,
+// naive has the log density of a record for each formula in pvi/formula/testdata/cases.json,
 // written by hand.
 var naive = map[string]func(r record, p given) float64{
 	"gaussian": func(r record, p given) float64 { return normalLog(r["score"], p.smoking(r), p["sigma"]) },
@@ -336,8 +337,8 @@ var naive = map[string]func(r record, p given) float64{
 	},
 }
 
-// formulas returns the formulas of the tests, without those for other versions of the study
-// language, which only have other default priors.
+// formulas returns the formulas of the tests. It leaves out those for other versions of the study
+// language, which differ only in their default priors.
 func formulas(t testing.TB) map[string]formula.Request {
 	t.Helper()
 	source, err := os.ReadFile("../formula/testdata/cases.json")
@@ -359,7 +360,7 @@ func formulas(t testing.TB) map[string]formula.Request {
 	return out
 }
 
-// translated is a compiled formula, with made-up records.
+// translated is a compiled formula together with made-up records.
 type translated struct {
 	*loaded
 	rows []record
@@ -367,8 +368,8 @@ type translated struct {
 
 const madeUpRows = 24
 
-// translate compiles a formula and makes up records with uniform numbers. With extra zeros in the
-// model, a third of the outcomes is zero.
+// translate compiles a formula and makes up records with uniform numbers. If the model has extra
+// zeros, a third of the outcomes are zero.
 func translate(t *testing.T, name string, request formula.Request) *translated {
 	t.Helper()
 	w, err := formula.Write(request)
@@ -435,7 +436,8 @@ func compileFormula(w *formula.Written, columns []formula.Column) (*program.Comp
 	return program.Compile(tree, data)
 }
 
-// valueOf returns the value of variable v for a record whose column has the value x.
+// valueOf returns the value of variable v for a record in which the variable's column has the value
+// x.
 func valueOf(columns []formula.Column, v formula.Variable, x float64) float64 {
 	for _, c := range columns {
 		switch {
@@ -457,8 +459,8 @@ func valueOf(columns []formula.Column, v formula.Variable, x float64) float64 {
 	return x
 }
 
-// Each compiled formula has the density that naive states, and its gradient agrees with finite
-// differences.
+// Each compiled formula has the same density as its function in naive, and its gradient agrees with
+// finite differences.
 func TestFormulasHaveTheDensityOfTheirFamily(t *testing.T) {
 	all := formulas(t)
 	if len(all) < 25 || len(all) != len(naive) {
@@ -513,7 +515,7 @@ func (f *translated) compare(t *testing.T, density func(record, given) float64, 
 	for n, r := range f.rows {
 		want := density(r, p)
 		if math.Abs(want) > 600 || math.IsNaN(want) {
-			continue // the naive density loses its digits in the tails
+			continue // the naive density loses all its digits in the tails
 		}
 		if math.Abs(got[n]-want) > 1e-9*math.Max(1, math.Abs(want)) {
 			t.Errorf("record %d: log density %.15g, by hand %.15g", n, got[n], want)
@@ -537,7 +539,7 @@ func (f *translated) compare(t *testing.T, density func(record, given) float64, 
 	}
 }
 
-// Formulas with nearly as many coefficients as a predictor may have compile and run.
+// Even formulas with nearly the maximum number of coefficients compile and run.
 func TestLongFormulas(t *testing.T) {
 	request := formulas(t)["gaussian"]
 	for _, text := range []string{

@@ -4,11 +4,11 @@ import "fedpvi/pvi/program/syntax"
 
 const mostCalls = 12
 
-// returned is the effect of a return statement. mask is the condition on the record under which it
-// is reached; if there is none, mask.known is false.
+// returned is the effect of a return statement. mask is the condition on the record under which the
+// statement is reached. If there is no condition, mask.known is false.
 type returned struct{ mask, value value }
 
-// ended reports whether the function being evaluated has returned unconditionally.
+// ended reports whether the current function has returned unconditionally.
 func (s *stager) ended() bool {
 	if s.returns == nil || len(*s.returns) == 0 {
 		return false
@@ -16,8 +16,8 @@ func (s *stager) ended() bool {
 	return !(*s.returns)[len(*s.returns)-1].mask.known
 }
 
-// evaluate returns the value of a call to a function of the program. The body can read only its
-// arguments and its own variables.
+// evaluate returns the value of a call to a function that the program defines. The body has access
+// only to the function's arguments and its own variables.
 func (s *stager) evaluate(f *syntax.Function, args []*syntax.Expr, at syntax.Span) value {
 	if len(args) != len(f.Parameters) {
 		s.fail("E402", at, "%s takes %d arguments, not %d.", f.Name, len(f.Parameters), len(args))
@@ -48,8 +48,8 @@ func (s *stager) evaluate(f *syntax.Function, args []*syntax.Expr, at syntax.Spa
 	return out
 }
 
-// body evaluates the statements of a function and returns the values of its return statements. own
-// holds the arguments by name.
+// body evaluates the statements of a function, and returns the values of its return statements. own
+// holds the function's arguments by name.
 func (s *stager) body(f *syntax.Function, own map[string]*variable) []returned {
 	variables, mask, block, returns, level := s.variables, s.mask, s.block, s.returns, s.level
 	defer func() {

@@ -12,11 +12,11 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// perByte is roughly the number of machine words of the syntax tree for each byte of a program.
+// perByte is roughly the number of machine words in the syntax tree per byte of the program.
 const perByte = 8
 
-// The parser and the compiler do not panic, and allocate bounded memory. Messages about refused
-// programs can be printed.
+// The parser and the compiler never panic, and use a limited amount of memory. If they refuse a
+// program, the messages can be printed.
 func FuzzCompile(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.stan")
 	check(f, err)
@@ -44,7 +44,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// Every formula becomes a program that compiles, or is refused with a message. Nothing panics.
+// A formula either becomes a program that compiles, or is refused with a message. Nothing panics.
 func FuzzFormula(f *testing.F) {
 	columns := formulas(f)["gaussian"].Columns
 	for _, r := range formulas(f) {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// generate evaluates the generated quantities. likelihood is the log density of a record. The
-// result is nil if there are none, or after an error.
+// generate evaluates the generated quantities. likelihood is the log density of a record. generate
+// returns nil after an error, or if the program has no generated quantities.
 func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quantities {
 	s.generating = true
 	if s.statements(p.Generated); len(s.messages) > 0 {
@@ -44,7 +44,7 @@ func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quant
 	return out
 }
 
-// quantity returns the generated quantity that d declares. record is true if every record has its
+// quantity returns the generated quantity that d declares. record is true if each record has its
 // own.
 func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
 	v := s.variables[d.Name]
@@ -68,7 +68,7 @@ func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
 	return model.Quantity{Name: d.Name, Dims: got.shape.dims, Value: node}, v.role == rows
 }
 
-// noteGenerated adds remarks that name the generated quantities and state where they are computed.
+// noteGenerated adds remarks that list the generated quantities and say where they are computed.
 func (s *stager) noteGenerated(p *syntax.Program, shared, records []model.Quantity) {
 	for _, of := range []struct {
 		all []model.Quantity

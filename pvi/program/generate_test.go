@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/program"
 )
 
-// cumulative has the distribution function of each random function, from another library or written
-// by hand. a is 0.7, and c is 1.6.
+// cumulative has the distribution function of each random function. It comes from another library
+// or is written by hand. a is 0.7, and c is 1.6.
 var cumulative = map[string]func(x float64) float64{
 	"normal_rng(a, c)":               distuv.Normal{Mu: .7, Sigma: 1.6}.CDF,
 	"std_normal_rng()":               distuv.UnitNormal.CDF,
@@ -48,8 +48,8 @@ var cumulative = map[string]func(x float64) float64{
 	"ordered_probit_rng(a, [-1, c]')":   cuts(distuv.UnitNormal.CDF, -1.7, .9),
 }
 
-// sums returns the distribution function of a count from the probabilities of its values, from
-// first on.
+// sums returns the distribution function of a count. probability gives the probability of each
+// value, beginning with first.
 func sums(first float64, probability func(k float64) float64) func(x float64) float64 {
 	return func(x float64) (sum float64) {
 		for k := first; k <= x; k++ {
@@ -77,7 +77,7 @@ func cuts(below func(float64) float64, first, second float64) func(x float64) fl
 	}
 }
 
-// generated compiles a program of a and c with generated quantities.
+// generated compiles a program that has the parameters a and c and the given generated quantities.
 func generated(t testing.TB, quantities string) *program.Compiled {
 	t.Helper()
 	text := "data { int N; vector[N] z; } parameters { real a; real<lower=0> c; } model { a ~ normal(0, 1); c ~ normal(0, 1); z ~ logistic(a, c); }\n"
@@ -89,11 +89,11 @@ func generated(t testing.TB, quantities string) *program.Compiled {
 	return c
 }
 
-// point holds the coordinates of a = 0.7 and c = 1.6.
+// point holds the coordinates that correspond to a = 0.7 and c = 1.6.
 var point = []float64{.7, math.Log(1.6)}
 
-// Each random function draws from the distribution in its name, by the Kolmogorov–Smirnov test with
-// 4000 draws.
+// Each random function draws from the distribution that its name says, according to a
+// Kolmogorov–Smirnov test with 4000 draws.
 func TestRandomNumbers(t *testing.T) {
 	const n = 4000
 	for call, cdf := range cumulative {
@@ -104,7 +104,7 @@ func TestRandomNumbers(t *testing.T) {
 			draws[k] = one[0]
 		}
 		slices.Sort(draws)
-		// The distance is largest at a draw. Equal draws make one step of the empirical
+		// The distance is largest at one of the draws. Equal draws make a single step in the empirical
 		// distribution function.
 		distance := 0.
 		for k := 0; k < n; {
@@ -124,7 +124,7 @@ func TestRandomNumbers(t *testing.T) {
 	}
 }
 
-// The elements of a random container are independent, even with equal arguments, as in
+// The elements of a random container are independent even if their arguments are equal, as in
 // normal_rng([a, a]', c).
 func TestRandomContainers(t *testing.T) {
 	for _, call := range []string{"normal_rng([a, a]', c)", "student_t_rng(5, [0, 0]', c)", "neg_binomial_2_rng([2, 2]', c)", "bernoulli_rng([.4, .4]')"} {
@@ -145,8 +145,8 @@ func TestRandomContainers(t *testing.T) {
 	}
 }
 
-// Quantities have the values of the same formulas in Go. They do not change the record program, and
-// variables of the model block do not reach them.
+// Generated quantities have the same values as the same formulas in Go. They leave the record
+// program unchanged, and cannot see variables of the model block.
 func TestQuantities(t *testing.T) {
 	c := generated(t, `
     real ratio = exp(a) / c;
@@ -187,8 +187,8 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// Without generated quantities, the compiler adds the log density of a record, the mean of its
-// outcome and a new outcome. The stated mean agrees with that of many new outcomes.
+// If a program has no generated quantities, the compiler adds the log density of a record, the mean
+// of its outcome, and a new outcome. This mean must agree with the average of many new outcomes.
 func TestPredictionsOfDensities(t *testing.T) {
 	for density, outcomes := range map[string][]string{
 		"z ~ normal(a, c)":                                   {"z"},

@@ -10,20 +10,20 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// mostLatents is the largest number of latents of a record.
+// mostLatents is the largest number of latents that a record may have.
 const mostLatents = 2
 
-// A closeness states how similar the density of a latent is to a normal density of unit scale.
+// A closeness says how similar the density of a latent is to a normal density with a scale of about
+// 1.
 type closeness int
 
 const (
 	normal closeness = iota
-	heavy            // symmetric, with longer tails
+	heavy            // symmetric, but with longer tails
 	skew
 )
 
-// quadrature returns the rule by which the latents are integrated. Skewed densities need more
-// points.
+// quadrature returns the rule for integrating over the latents. Skewed densities need more points.
 func (s *stager) quadrature() model.Quadrature {
 	q := model.Quadrature{Points: 15, LeastPrecision: 1}
 	if len(s.freed) == 2 {
@@ -42,19 +42,19 @@ func (s *stager) quadrature() model.Quadrature {
 	return q
 }
 
-// A latent is an unobserved number of each record, which is integrated out. The first size of its
-// parameter is the number of records.
+// A latent is an unobserved number that each record has. The compiler integrates over it. In the
+// program it is a parameter whose first size is the number of records.
 type latent struct {
 	name string
 	free model.Expr // the latent on the unconstrained scale
-	// law is the name of the latent's density, or "" if it is not yet known, and args holds its
-	// arguments.
+	// law is the name of the latent's density, and args its arguments. law is "" until the density is
+	// known.
 	law     string
 	density density
 	args    []value
 }
 
-// declareLatent declares a parameter whose elements are latents of the record. sh is the shape for
+// declareLatent declares a parameter whose elements are latents of the records. sh is the shape for
 // one record.
 func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	if d.Type.Base == "simplex" || d.Type.Base == "ordered" {
@@ -86,7 +86,7 @@ func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	v.role, v.shape, v.value = rows, sh, all
 }
 
-// bounded returns the number with the unconstrained value free under the constraint c.
+// bounded converts the unconstrained value free to a value that satisfies the constraint c.
 func (s *stager) bounded(c ir.Constraint, free value, at syntax.Span) value {
 	p := pen{s, at}
 	switch c.Kind {
@@ -108,7 +108,7 @@ func (p pen) moved(a value, by float64) value {
 	return p.add(a, constant(by))
 }
 
-// logJacobian returns the log of the derivative of [stager.bounded] in free.
+// logJacobian returns the log of the derivative of [stager.bounded] with respect to free.
 func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value {
 	p := pen{s, at}
 	switch c.Kind {
@@ -121,8 +121,8 @@ func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value 
 	return constant(0)
 }
 
-// addLaw makes d the density of latents, the elements y of a parameter. It returns false if one of
-// them already has a density.
+// addLaw makes d the density of latents. y consists of elements of a parameter that are latents.
+// addLaw returns false if one of them already has a density.
 func (s *stager) addLaw(d density, name string, y value, args []value, at syntax.Span) bool {
 	elements := y.from.latents[y.first : y.first+y.shape.size()]
 	if slices.ContainsFunc(elements, func(l *latent) bool { return l.law != "" }) {
@@ -152,12 +152,12 @@ func (s *stager) addLaw(d density, name string, y value, args []value, at syntax
 	return true
 }
 
-// A frame computes the location and the scale of a latent's density, unconstrained, from the
-// arguments a. The latent becomes center + scale·z with a new latent z of roughly unit scale. whole
-// is true if z has the same density with location 0 and scale 1.
+// A frame computes an unconstrained location and scale for a latent from the arguments a of its
+// density. The latent is then replaced by center + scale·z, where z is a new latent with a scale of
+// about 1. whole is true if z has the same density with location 0 and scale 1.
 type frame func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool)
 
-// frames holds the frame of each density that a latent may have.
+// frames has a frame for each density that a latent may have.
 var frames = map[ir.Density]frame{
 	ir.Normal:   located,
 	ir.StudentT: func(p pen, c ir.Constraint, a []value) (value, value, bool) { return located(p, c, a[1:]) },
@@ -182,8 +182,8 @@ func located(p pen, c ir.Constraint, a []value) (center, scale value, whole bool
 	return p.positive(c, a[1])
 }
 
-// positive returns the frame of a latent concentrated near the positive number near. If its lower
-// bound is 0, the location is the log of near, and otherwise 0. The scale is 1.
+// positive returns the frame of a latent that is likely to be close to the positive number near. If
+// the latent's lower bound is 0, the location is log(near), and otherwise 0. The scale is 1.
 func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole bool) {
 	if c.Kind == ir.Lower && c.Lower == 0 {
 		return p.log(near), constant(1), false
@@ -191,9 +191,9 @@ func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole b
 	return constant(0), constant(1), false
 }
 
-// framed rewrites the latent l as a function of a new latent z of roughly unit scale. free is the
-// unconstrained value of l, log is the log density of z, and like states how close this is to
-// normal.
+// framed expresses the latent l by a new latent z with a scale of about 1. free is the
+// unconstrained value of l, log is the log density of z, and like says how close this density is to
+// a normal one.
 func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value, like closeness) {
 	p := pen{s, at}
 	center, scale, whole := frames[l.density.prior](p, c, l.args)
@@ -214,8 +214,8 @@ func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (fr
 	return free, p.add(log, p.log(scale)), skew
 }
 
-// placeLatents rewrites each latent as a function of a new latent of roughly unit scale. It refuses
-// latents without a density, and cycles among the densities.
+// placeLatents expresses each latent by a new latent with a scale of about 1. It refuses latents
+// without a density, and densities that depend on each other in a circle.
 func (s *stager) placeLatents(*syntax.Program) {
 	for _, q := range s.hidden {
 		for _, l := range q.latents {
@@ -237,7 +237,7 @@ func (s *stager) placeLatents(*syntax.Program) {
 	for _, q := range s.hidden {
 		s.note("W506", q.at, "%s belongs to the record. It is integrated out where the record is, with %d points along each axis, and is no parameter of the posterior.", q.name, s.quadrature().Points)
 	}
-	// If the density of a latent depends on another, replace it first.
+	// If the density of a latent depends on another latent, the former has to be replaced first.
 	slices.SortStableFunc(s.freed, func(a, b placed) int { return s.dependence(a, b) - s.dependence(b, a) })
 	for i, a := range s.freed {
 		for _, b := range s.freed[i:] {
@@ -249,15 +249,16 @@ func (s *stager) placeLatents(*syntax.Program) {
 	}
 }
 
-// placed is a latent after [stager.placeLatents]. at is its unconstrained value as a function of
-// the new latent, and log is the new latent's log density.
+// placed is a latent that has been expressed by a new one in [stager.placeLatents]. at is the
+// unconstrained value of the latent as a function of the new one, and log is the log density of the
+// new one.
 type placed struct {
 	*latent
 	at, log model.Expr
 	closeness
 }
 
-// dependence returns −1 if the density of a depends on b, and otherwise 0.
+// dependence returns −1 if the density of a depends on b, and 0 if it does not.
 func (s *stager) dependence(a, b placed) int {
 	if s.b.DependsOn(a.at, b.free) || s.b.DependsOn(a.log, b.free) {
 		return -1
@@ -298,8 +299,8 @@ func (s *stager) integrated(v value) model.Expr {
 	return out
 }
 
-// markIntegral tells the builder that an integrated log density is that of the record's outcomes,
-// if all of its terms are densities of data.
+// markIntegral tells the builder that an integrated log density is the log density of the record's
+// outcomes. It does so only if all terms of the density are densities of data.
 func (s *stager) markIntegral(record model.Expr) {
 	if s.terms != len(s.variates) {
 		return
@@ -314,7 +315,8 @@ func (s *stager) markIntegral(record model.Expr) {
 	s.b.MarkDensity(record, s.b.Apply(ir.Stack, all...))
 }
 
-// advice explains how to make a program with latents smaller. It is "" without latents.
+// advice explains how to make a program with latents smaller. It returns "" if there are no
+// latents.
 func (s *stager) advice() string {
 	if len(s.hidden) == 0 {
 		return ""

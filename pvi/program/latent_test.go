@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// closedForms has programs whose integral over the latents has a closed form. exact is the log
-// density of a record with the numbers y.
+// closedForms has programs whose integral over the latents has a closed form. exact computes the
+// log density of a record, given the record's numbers y.
 var closedForms = map[string]struct {
 	columns    []ir.Column
 	text       string
@@ -135,8 +135,8 @@ func TestLatentInWords(t *testing.T) {
 	}
 }
 
-// log_lik of a record with a latent equals the log density of the record, whether the program or
-// the compiler defines it.
+// If a record has a latent, log_lik is the log density of the record, no matter whether the program
+// or the compiler defines log_lik.
 func TestLogLikelihoodOfLatents(t *testing.T) {
 	text := overdispersed + "generated quantities { vector[N] log_lik; for (n in 1:N) log_lik[n] = poisson_log_lpmf(k[n] | a + b * x[n] + e[n]); }"
 	for predict, text := range map[bool]string{false: text, true: overdispersed} {
@@ -184,7 +184,7 @@ func TestMessagesAboutLatents(t *testing.T) {
 	}
 }
 
-// integral returns the integral of f by the midpoint rule, on the logarithmic scale if low is 0.
+// integral returns the integral of f by the midpoint rule. If low is 0, the grid is logarithmic.
 func integral(low, high float64, f func(u float64) float64) (sum float64) {
 	const n = 20_000
 	from, to := low, high
@@ -203,8 +203,8 @@ func integral(low, high float64, f func(u float64) float64) (sum float64) {
 	return sum
 }
 
-// laws has densities that a latent may have. log is the log density, which the test integrates on a
-// grid from low to high.
+// laws has the densities that a latent may have. log is the log density, which the test integrates
+// on a grid from low to high.
 var laws = map[string]struct {
 	declared  string
 	low, high float64

@@ -10,14 +10,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// elementwise maps functions of one argument to operations of record programs.
+// elementwise maps functions with one argument to operations of record programs.
 var elementwise = map[string]ir.Op{
 	"exp": ir.Exp, "log": ir.Log, "log1p": ir.Log1p, "expm1": ir.Expm1, "sqrt": ir.Sqrt, "square": ir.Square, "inv": ir.Inv,
 	"tanh": ir.Tanh, "inv_logit": ir.InvLogit, "log_inv_logit": ir.LogInvLogit, "log1p_exp": ir.Softplus, "Phi": ir.Phi,
 	"fabs": ir.Abs, "abs": ir.Abs, "lgamma": ir.Lgamma, "sin": ir.Sin, "cos": ir.Cos,
 }
 
-// composed maps names to functions of one argument that are computed from others.
+// composed has functions of one argument, by name, that are built from other operations.
 var composed = map[string]func(p pen, x value) value{
 	"log1m":           pen.log1m,
 	"logit":           func(p pen, x value) value { return p.sub(p.log(x), p.log1m(x)) },
@@ -72,8 +72,8 @@ func (s *stager) call(e *syntax.Expr) value {
 	return value{}
 }
 
-// near returns the end of the message about an unknown function. It suggests a known function that
-// differs only in case and underscores.
+// near returns the end of the message about an unknown function. It suggests a known function whose
+// name differs only in case or underscores.
 func near(name string) string {
 	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 	known := slices.Concat(slices.Collect(maps.Keys(functions)), slices.Collect(maps.Keys(elementwise)), slices.Collect(maps.Keys(composed)))
@@ -86,8 +86,8 @@ func near(name string) string {
 	return "."
 }
 
-// statistic returns the value of a call such as mean(age) of a column. The study must give it,
-// because it depends on all records. ok is false for other expressions.
+// statistic returns the value of a call such as mean(age), where age is a column. The study must
+// provide this value, because it depends on all records. ok is false for all other expressions.
 func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
 	if !slices.Contains([]string{"mean", "sd", "variance", "min", "max"}, e.Text) || len(e.Args) != 1 {
 		return value{}, false
@@ -110,7 +110,7 @@ type function struct {
 
 const anyNumber = -1
 
-// functions maps names to the functions of the library. It is filled by init to avoid an
+// functions has the functions of the library by name. It is filled by init to avoid an
 // initialisation cycle.
 var functions map[string]function
 
@@ -153,8 +153,8 @@ func init() {
 	}
 }
 
-// sum returns the sum of the elements of a value, or a sum over the records if each record has one
-// number.
+// sum returns the sum of the elements of a value. If each record has one number, it is a sum over
+// the records.
 func (s *stager) sum(v value, at syntax.Span) value {
 	if v.role == index || v.role == count || v.role == total {
 		s.fail("E206", at, "%s has no elements to add.", said(v.role, v.shape))
@@ -199,8 +199,8 @@ func (s *stager) extreme(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// dotProduct returns the dot product of two vectors, or a sum over the records if each record has
-// one number in both.
+// dotProduct returns the dot product of two vectors. If each record has one number in both, it is a
+// sum over the records.
 func (s *stager) dotProduct(a []value, e *syntax.Expr) value {
 	if a[0].role == rows && a[1].role == rows && a[0].shape.single() && a[1].shape.single() {
 		return s.sum(s.binary(ir.Mul, a[0], a[1], e.At), e.At)
@@ -211,7 +211,8 @@ func (s *stager) dotProduct(a []value, e *syntax.Expr) value {
 	return s.dot(a[0], a[1], e.At)
 }
 
-// logSumExp returns log Σ exp(x) over the elements x of a vector, or log(eˣ + eʸ) for two numbers.
+// logSumExp returns log Σ exp(x) over the elements x of a vector, or log(eˣ + eʸ) if it is called
+// with two numbers.
 func (s *stager) logSumExp(a []value, e *syntax.Expr) value {
 	if len(a) == 2 && a[0].shape.single() && a[1].shape.single() && a[0].role == plain && a[1].role == plain {
 		a = []value{{shape: shape{vector, []int{2}}, parts: a, known: true}}
@@ -264,8 +265,8 @@ func (s *stager) cumulativeSum(a []value, e *syntax.Expr) value {
 	return s.joined(out, e.At)
 }
 
-// repeat returns a container with n elements that are all v, or a value for each record if n is the
-// number of records.
+// repeat returns a container whose n elements are all v. If n is the number of records, it returns
+// a value for each record.
 func (s *stager) repeat(kind base, v, n value, e *syntax.Expr) value {
 	if !v.shape.single() || v.role != plain {
 		s.fail("E402", e.At, "%s takes one number, which it repeats.", e.Text)
@@ -284,8 +285,8 @@ func (s *stager) repeat(kind base, v, n value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{kind, []int{size}}, parts: parts, known: true, whole: v.whole}, e.At)
 }
 
-// flat returns the elements of a value in one vector, row vector or array. It reads a matrix by
-// columns.
+// flat returns the elements of a value as one vector, row vector or array. It goes through a matrix
+// column by column.
 func (s *stager) flat(kind base, v value, e *syntax.Expr) value {
 	v = s.joined(v, e.At)
 	if v.role == rows && v.shape.single() || len(v.shape.dims) == 1 && v.role == plain {
@@ -327,7 +328,7 @@ func (s *stager) appendRow(a []value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{vector, []int{len(parts)}}, parts: parts, known: true}, e.At)
 }
 
-// sizeOf returns the size of a value along an axis. Axis 0 is the first, such as the rows of a
+// sizeOf returns the size of a value along an axis. Axis 0 is the first one, such as the rows of a
 // matrix.
 func (s *stager) sizeOf(v value, axis int, e *syntax.Expr) value {
 	if v.role == rows {

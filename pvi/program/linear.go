@@ -8,27 +8,27 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A form is a number of the record written as Σ x·θ_i plus other summands, where x depends only on
-// the row and θ_i is an element of a parameter. A record program computes Σ x·θ_i as one dot
-// product, which is faster than a sum of products.
+// A form is a number of the record, written as Σ x·θ_i plus other summands. In each product, x
+// depends only on the row, and θ_i is an element of a parameter. A record program computes Σ x·θ_i
+// as one dot product, which is faster than a sum of products.
 type form struct {
 	terms []product
 	rest  []value // the other summands
 }
 
-// A product is a number x that depends only on the row, times an element of a parameter without
-// constraints.
+// A product is a number x, which depends only on the row, times an element of an unconstrained
+// parameter.
 type product struct {
 	x, parameter value
 }
 
-// coordinate returns the index of the parameter's element in θ, by which [stager.asProduct]
-// combines products. If the builder later reorders the parameters, fewer products are combined,
-// which is slower but correct.
+// coordinate returns the index of the parameter's element in θ, which [stager.asProduct] uses to
+// combine products. If the builder reorders the parameters later, fewer products are combined. The
+// result is slower but still correct.
 func (p product) coordinate() int { return p.parameter.from.coordinate + p.parameter.first }
 
-// formOf returns the stored form of v, or 1·v for an unconstrained element of a parameter, or a
-// form with v as its only summand.
+// formOf returns the form that was stored for v. If there is none, it returns 1·v for an
+// unconstrained element of a parameter, and in all other cases a form whose only summand is v.
 func (s *stager) formOf(v value) form {
 	if f, ok := s.forms[v.node]; ok && !v.fixed() && v.parts == nil {
 		return f
@@ -39,7 +39,7 @@ func (s *stager) formOf(v value) form {
 	return form{rest: []value{v}}
 }
 
-// keepForm stores the form of out if the operation is a sum, a difference or a product with a
+// keepForm stores the form of out if the operation is a sum, a difference, or a product with a
 // number that depends only on the row.
 func (s *stager) keepForm(op ir.Op, out, a, b value, at syntax.Span) {
 	if !out.shape.single() || s.phase(out) != ir.Record {
@@ -72,7 +72,7 @@ func (f form) plus(g form) form {
 	return form{slices.Concat(f.terms, g.terms), slices.Concat(f.rest, g.rest)}
 }
 
-// times multiplies a form by x, a number that depends only on the row.
+// times multiplies a form by a number x that depends only on the row.
 func (s *stager) times(f form, x value, at syntax.Span) form {
 	x.role, x.from = plain, nil
 	var out form
@@ -87,11 +87,11 @@ func (s *stager) times(f form, x value, at syntax.Span) form {
 	return out
 }
 
-// mostTerms limits the terms of a form. Longer sums do not become dot products.
+// mostTerms is the largest number of terms in a form. Longer sums are not turned into dot products.
 const mostTerms = ir.MaxRecordVector
 
-// asProduct returns v computed faster, if its form has at least two products. Products with
-// consecutive coordinates of θ become one dot product of data and parameters.
+// asProduct returns v in a form that is faster to compute, if v has at least two products. Products
+// whose coordinates of θ are consecutive become one dot product of data and parameters.
 func (s *stager) asProduct(v value, at syntax.Span) value {
 	f, ok := s.forms[v.node]
 	if !ok || v.fixed() || v.parts != nil || len(f.terms) < 2 || len(f.terms) > mostTerms {
@@ -126,8 +126,8 @@ func (s *stager) asProduct(v value, at syntax.Span) value {
 	return out
 }
 
-// vectorProduct returns Σ xs[k]·parameters[k] for data xs. It is a dot product if there are several
-// elements and one depends on the row, and otherwise a sum.
+// vectorProduct returns Σ xs[k]·parameters[k], where xs are data. It uses a dot product if there
+// are several elements, at least one of which depends on the row, and otherwise a sum.
 func (s *stager) vectorProduct(xs, parameters []model.Expr) value {
 	out := value{known: true, in: real}
 	x := s.b.Apply(ir.Stack, xs...)

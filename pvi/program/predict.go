@@ -6,14 +6,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// An outcome is a density statement about data, with the arguments as converted by the density's
-// function change.
+// An outcome is a density statement about data. The density's function change has already been
+// applied to its arguments.
 type outcome struct {
 	name    string
 	density density
 	y       value
 	args    []value
-	masked  bool // whether a condition on the record decides if the density is added
+	masked  bool // whether the density is added only under a condition on the record
 }
 
 // predictions returns the quantities for [Data.Predict].
@@ -39,7 +39,7 @@ func (s *stager) predictions() []model.Quantity {
 
 func meanFirst(_ pen, a []value) value { return a[0] }
 
-// meanStudent returns the location, which is the mean if the degrees of freedom are above 1.
+// meanStudent returns the location, which is the mean if there are more than 1 degrees of freedom.
 func meanStudent(_ pen, a []value) value { return a[1] }
 
 func meanGumbel(p pen, a []value) value {

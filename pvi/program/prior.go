@@ -16,27 +16,28 @@ type parameter struct {
 	shape      shape
 	node       model.Expr
 	elements   []*prior // prior of each element, or nil
-	coordinate int      // index in θ of the first coordinate; outdated if the builder later reorders the parameters
+	coordinate int      // index of the first coordinate in θ; no longer right if the builder reorders the parameters later
 
-	// factor is the number of rows of the Cholesky factor of a correlation matrix, and 0 for other
-	// parameters. The elements of the factor are partial correlations. covered is true if it has a
-	// prior.
+	// factor is the number of rows if the parameter is the Cholesky factor of a correlation matrix,
+	// and otherwise 0. The elements of such a parameter are partial correlations. covered is true if
+	// it has a prior.
 	factor  int
 	covered bool
 
-	// latents holds the elements if every record has its own, and is otherwise nil.
+	// latents holds the elements if each record has its own, and is nil if not.
 	latents []*latent
 }
 
-// A prior is the prior of consecutive elements of a parameter, from index first on.
+// A prior is the prior of consecutive elements of a parameter, beginning with element first.
 type prior struct {
 	density ir.Density
-	args    []value // each is a number, or has an element for each element with this prior
+	args    []value // each argument is a number, or has one element for each element with this prior
 	first   int
 }
 
-// addProper makes a density the prior of y, if y consists of elements of a parameter or latents. It
-// returns false if the density must be added to the log density instead.
+// addProper makes a density the prior of y if y consists of elements of a parameter, or the density
+// of y if y consists of latents. If neither is possible, it returns false, and the density must be
+// added to the log density.
 func (s *stager) addProper(d density, name string, y value, args []value, at syntax.Span) bool {
 	if y.from != nil && y.from.latents != nil {
 		return s.addLaw(d, name, y, args, at)
@@ -44,8 +45,8 @@ func (s *stager) addProper(d density, name string, y value, args []value, at syn
 	return s.isPrior(y, args) && s.addPrior(d, name, y, args, at)
 }
 
-// addPrior makes a density the prior of y, elements of a parameter. It returns false if one already
-// has a prior, or if no parameter can have this one.
+// addPrior makes a density the prior of y, which consists of elements of a parameter. It returns
+// false if an element already has a prior, or if parameters cannot have this prior.
 func (s *stager) addPrior(d density, name string, y value, args []value, at syntax.Span) bool {
 	q := y.from
 	elements := q.elements[y.first : y.first+y.shape.size()]
@@ -63,9 +64,9 @@ func (s *stager) addPrior(d density, name string, y value, args []value, at synt
 	return true
 }
 
-// checkPrior refuses a density that cannot be the prior of y, elements of a parameter. The sizes
-// must fit, the bounds of y must lie within the support, and positive arguments must be known to be
-// positive.
+// checkPrior refuses a density that cannot be the prior of y, which consists of elements of a
+// parameter. The sizes must fit, the bounds of y must lie within the support, and arguments that
+// have to be positive must be known to be so.
 func (s *stager) checkPrior(d density, name string, y value, args []value, at syntax.Span) {
 	info, _ := d.prior.Info()
 	for k, a := range args {
@@ -94,7 +95,7 @@ func inside(support ir.Support, c ir.Constraint) bool {
 	return true
 }
 
-// complete adds the study's priors (data.Complete) for parameters without one.
+// complete adds priors from the study (data.Complete) to parameters that have none.
 func (s *stager) complete(*syntax.Program) {
 	for _, name := range slices.Sorted(maps.Keys(s.data.Complete)) {
 		s.attempt(func() { s.completeOne(name) })
@@ -157,8 +158,9 @@ func (s *stager) distribution(q *parameter) model.Distribution {
 	return s.b.Of(first.density, s.nodesOf(args)...)
 }
 
-// flatPrior returns a uniform prior for a parameter that has none. It must be on an interval or a
-// simplex, where a uniform prior is proper, and none of its elements may have a prior.
+// flatPrior returns a uniform prior for a parameter without a prior. The parameter must have an
+// interval or a simplex as its range, so that a uniform prior is proper, and none of its elements
+// may have a prior.
 func (s *stager) flatPrior(q *parameter) model.Distribution {
 	if q.factor > 0 && !q.covered {
 		s.fail("E301", q.at, "%s has no proper prior. Write %s ~ lkj_corr_cholesky(2);", q.name, q.name)
@@ -176,8 +178,8 @@ func (s *stager) flatPrior(q *parameter) model.Distribution {
 	return model.Distribution{}
 }
 
-// reshaped returns the nodes of a prior's arguments, in the parameter's shape unless they are
-// numbers.
+// reshaped returns the nodes for the arguments of a prior. Unless they are numbers, they get the
+// shape of the parameter.
 func (s *stager) reshaped(q *parameter, args []value) []model.Expr {
 	rows, cols := q.shape.table()
 	nodes := s.nodesOf(args)

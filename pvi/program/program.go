@@ -11,21 +11,21 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// Data gives the meaning of names in a program's data block.
+// Data says what the names in a program's data block mean.
 type Data struct {
 	Name      string // name of the model
-	Records   string // name of the number of records
+	Records   string // name of the variable that holds the number of records
 	Columns   map[string]ir.Column
-	Constants map[string]Constant // public constants by name, or by text such as "mean(age)"
-	Complete  map[string]string   // priors, by parameter, that the program does not give
-	// Predict adds quantities of records to a program that generates none: log_lik is the log
-	// density of the record. If the density is a single statement for one outcome y and nothing is
-	// integrated out, y_expected is its mean and y_rep a new outcome. Either is left out if the
-	// compiler cannot compute it.
+	Constants map[string]Constant // public constants, by name or by text such as "mean(age)"
+	Complete  map[string]string   // priors that the program does not give, by parameter
+	// Predict adds quantities of records to a program that generates none. log_lik is the log density
+	// of the record. If the density is a single statement about one outcome y, and nothing is
+	// integrated out, y_expected is its mean and y_rep a new outcome. The compiler leaves out those
+	// that it cannot compute.
 	Predict bool
 }
 
-// A Constant is a public constant. Dims lists its sizes, and is empty for a number.
+// A Constant is a public constant. Dims has its sizes, and is empty for a single number.
 type Constant struct {
 	Dims   []int
 	Values []float64 // values, row by row
@@ -34,7 +34,7 @@ type Constant struct {
 // Compiled is a compiled program.
 type Compiled struct {
 	Model *model.Model
-	// Quantities are the generated quantities, or nil.
+	// Quantities holds the generated quantities, or is nil if there are none.
 	Quantities *model.Quantities
 	// Notes are remarks about the program.
 	Notes []syntax.Message
@@ -89,15 +89,17 @@ func (s *stager) errors() error {
 
 const (
 	mostMessages = 10
-	mostSteps    = 250_000 // largest number of evaluations of expressions and statements
-	mostNumbers  = 1 << 20 // largest total number of elements of all values that are made
-	partCost     = 8       // cost of an element that is stored separately, in elements
+	mostSteps    = 250_000 // largest number of expressions and statements that are evaluated
+	mostNumbers  = 1 << 20 // largest number of elements in all values together
+	partCost     = 8       // cost of a separately stored element, counted in elements
 )
 
-// errStop is the panic value of [stager.fail]. It ends the evaluation of a refused statement.
+// errStop is the value with which [stager.fail] panics. It ends the evaluation of a statement that
+// is refused.
 var errStop = errors.New("a statement was refused")
 
-// report adds a message, unless its code and place were reported before or there are mostMessages.
+// report adds a message, unless there is one with the same code and place, or there are
+// mostMessages already.
 func (s *stager) report(code string, at syntax.Span, format string, args ...any) {
 	m := syntax.Message{Code: code, At: at, Text: fmt.Sprintf(format, args...)}
 	if len(s.messages) < mostMessages && !slices.ContainsFunc(s.messages, func(o syntax.Message) bool { return o.At == at && o.Code == code }) {
@@ -105,7 +107,7 @@ func (s *stager) report(code string, at syntax.Span, format string, args ...any)
 	}
 }
 
-// fail reports a message and ends the evaluation of the statement.
+// fail reports a message and stops evaluating the statement.
 func (s *stager) fail(code string, at syntax.Span, format string, args ...any) {
 	s.report(code, at, format, args...)
 	panic(errStop)
@@ -118,7 +120,7 @@ func (s *stager) note(code string, at syntax.Span, format string, args ...any) {
 	}
 }
 
-// attempt calls do, and returns false if it refuses a statement.
+// attempt calls do. It returns false if do refuses a statement.
 func (s *stager) attempt(do func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil && r != error(errStop) {
@@ -129,8 +131,7 @@ func (s *stager) attempt(do func()) (ok bool) {
 	return true
 }
 
-// A stager evaluates a program symbolically. It builds the expressions of the model for a single
-// record.
+// A stager evaluates a program symbolically. It builds the model's expressions for a single record.
 type stager struct {
 	text      string
 	data      Data
@@ -140,29 +141,29 @@ type stager struct {
 	messages  []syntax.Message
 	notes     []syntax.Message
 
-	forms      map[model.Expr]form // form of each number of the record, keyed by node
+	forms      map[model.Expr]form // form of each number of the record, by node
 	parameters []*parameter
 	hidden     []*parameter // parameters whose elements are latents
 	latents    []*latent    // the latents in hidden
-	units      []model.Expr // new latents of roughly unit scale that replace latents
-	freed      []placed     // values of latents as functions of units
-	dim        int          // number of coordinates of all declared parameters
-	likelihood value        // sum of the terms of one record's log density
+	units      []model.Expr // new latents with a scale of about 1, which replace the original ones
+	freed      []placed     // the original latents as functions of units
+	dim        int          // number of coordinates of all parameters declared so far
+	likelihood value        // sum of the terms in the log density of one record
 	terms      int          // number of terms in likelihood
-	variates   []value      // variates that are data under no condition
+	variates   []value      // variates that are data and not under a condition
 	outcome    outcome
-	loop       int   // number of blocks around the statements of the current loop over the records, or 0
-	mask       value // condition on the record for the current statement; mask.known is false if there is none
+	loop       int   // number of blocks around the statements of the current loop over the records; 0 outside such loops
+	mask       value // condition on the record under which the current statement applies; if there is none, mask.known is false
 	functions  map[string]*syntax.Function
-	returns    *[]returned // results of the function being evaluated; nil outside functions
-	depth      int         // number of nested function calls
-	masks      int         // number of conditions around the current statement
-	level      int         // number of blocks around the current statement
+	returns    *[]returned // results of the current function; nil outside functions
+	depth      int         // how deeply function calls are nested
+	masks      int         // number of conditions that the current statement is under
+	level      int         // number of blocks that the current statement is in
 	steps      int
 	numbers    int
-	exhausted  bool // whether a limit on steps or elements was exceeded
+	exhausted  bool // whether the program has exceeded a limit on steps or elements
 	block      blockKind
-	generating bool // whether the generated quantities are being evaluated
+	generating bool // whether generated quantities are being evaluated
 }
 
 type blockKind byte
@@ -175,18 +176,18 @@ const (
 
 type variable struct {
 	value value
-	// shape is the shape of the value. role is rows if each record has one.
+	// shape is the shape of the value. role is rows if each record has its own value.
 	shape shape
 	role  role
 	whole bool
-	level int  // number of blocks around the declaration
-	masks int  // number of conditions around the declaration
-	input bool // whether the variable is data or a parameter, and cannot be assigned
-	bad   bool // whether a statement that declares or assigns it was refused
+	level int  // number of blocks that the declaration is in
+	masks int  // number of conditions that the declaration is under
+	input bool // whether the variable is data or a parameter, so that it cannot be assigned
+	bad   bool // whether a statement that declares or assigns the variable was refused
 }
 
-// spend counts one step of the compiler and the n elements of a new value, and refuses a program
-// that exceeds a limit.
+// spend counts a step of the compiler and the n elements of a new value. It refuses a program that
+// exceeds a limit.
 func (s *stager) spend(at syntax.Span, n int) {
 	s.steps++
 	s.numbers += n
@@ -237,7 +238,7 @@ func (s *stager) datum(d *syntax.Statement) {
 	v.bad = false
 }
 
-// column returns the value of a data variable that has one element for each record.
+// column returns the value of a data variable that has one element per record.
 func (s *stager) column(d *syntax.Statement, sh shape) value {
 	c, ok := s.data.Columns[d.Name]
 	if !ok {
@@ -260,8 +261,8 @@ func (s *stager) column(d *syntax.Statement, sh shape) value {
 	}
 }
 
-// checkBounds refuses a declaration if a value between low and high can lie outside the declared
-// bounds. description is for messages.
+// checkBounds refuses a declaration if a value between low and high could lie outside the declared
+// bounds. description is used in the message.
 func (s *stager) checkBounds(d *syntax.Statement, low, high float64, description string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]
@@ -301,7 +302,7 @@ func (s *stager) declared(d *syntax.Statement) {
 }
 
 // sizes evaluates a declared type and returns its shape. each is true if the first size is the
-// number of records, which the shape then leaves out.
+// number of records. The shape then leaves out this size.
 func (s *stager) sizes(t *syntax.Type) (sh shape, each bool) {
 	all := append(slices.Clone(t.Array), t.Sizes...)
 	bases := map[string]base{
@@ -336,7 +337,7 @@ func (s *stager) sizes(t *syntax.Type) (sh shape, each bool) {
 	return sh, each
 }
 
-// size returns v as the size of a container, a public whole number from 1 to mostNumbers.
+// size returns v as the size of a container, which is a public whole number from 1 to mostNumbers.
 func (s *stager) size(v *value, at syntax.Span) int {
 	if !v.fixed() || !v.shape.single() || !v.in.Whole || v.number() < 1 || v.number() > mostNumbers {
 		s.fail("E209", at, "a size must be a public whole number between 1 and %d.", mostNumbers)

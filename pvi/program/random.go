@@ -8,11 +8,11 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A pencil is a [pen] for random numbers, all of the same shape.
+// A pencil is a [pen] for random numbers that all have the same shape.
 type pencil struct {
 	pen
 	shape  shape
-	record bool // whether every record has its own numbers
+	record bool // whether each record has its own numbers
 }
 
 // random returns the value of a call such as normal_rng(mu, sigma). name is the density, without
@@ -30,8 +30,9 @@ func (s *stager) random(name string, e *syntax.Expr) value {
 	return s.drawn(d, args, s.loop > 0, e.At)
 }
 
-// drawn returns random numbers with the density d. args holds the arguments after d.change.
-// Containers of one shape give a container of independent numbers.
+// drawn returns random numbers from the density d. args holds the arguments after d.change was
+// applied. If they are containers of the same shape, the result is a container of independent
+// numbers.
 func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) value {
 	p, role := pencil{pen: pen{s, at}}, plain
 	for k, a := range args {
@@ -56,7 +57,7 @@ func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) val
 	return out
 }
 
-// law draws random numbers by one of the operations of record programs.
+// law draws random numbers by an operation of record programs.
 func (p pencil) law(law ir.Law, args ...value) value {
 	for k, a := range args {
 		if !p.shape.single() {
@@ -148,7 +149,7 @@ func drawNegBinomialLog(p pencil, a []value) value {
 	return p.law(ir.PoissonLaw, p.mul(factor, p.is(ir.Exp, a[0])))
 }
 
-// drawCategorical returns a random class, counted from 1, given the log odds a[0].
+// drawCategorical draws a class, numbered from 1, given the log odds a[0].
 func drawCategorical(p pencil, a []value) value {
 	logits := a[0]
 	p.few(len(logits.shape.dims) == 1, logits.shape.size())
@@ -171,7 +172,7 @@ func drawCategorical(p pencil, a []value) value {
 	return p.class(reached)
 }
 
-// class draws a class from 1 to len(upTo) + 1, where upTo[k] is the probability of at most k + 1.
+// class draws a class from 1 to len(upTo) + 1. The class is at most k + 1 with probability upTo[k].
 func (p pencil) class(upTo []value) value {
 	u, out := p.uniform(), constant(1)
 	for _, probability := range upTo {
@@ -180,8 +181,8 @@ func (p pencil) class(upTo []value) value {
 	return out
 }
 
-// few refuses a random class with more than mostPicked classes, or, if vector is false, with
-// arguments that are not those of a single record.
+// few refuses a random class if there are more than mostPicked classes. If vector is false, it also
+// refuses arguments that belong to more than a single record.
 func (p pencil) few(vector bool, n int) {
 	if !vector || n > mostPicked {
 		p.fail("E402", p.at, "a random class needs the arguments of one record, with at most %d classes. Write a loop over the records.", mostPicked)
@@ -191,8 +192,8 @@ func (p pencil) few(vector bool, n int) {
 func drawOrdered(p pencil, a []value) value       { return p.ordered(a, ir.InvLogit) }
 func drawOrderedProbit(p pencil, a []value) value { return p.ordered(a, ir.Phi) }
 
-// ordered returns a random class, counted from 1. a holds the predictor η and the cut points c.
-// Classes up to k have the probability F(c_k − η), where below computes F.
+// ordered draws a class, numbered from 1. a holds the predictor η and the cut points c. The class
+// is at most k with probability F(c_k − η), where below computes F.
 func (p pencil) ordered(a []value, below ir.Op) value {
 	eta, cuts := a[0], a[1]
 	p.few(eta.shape.single() && len(cuts.shape.dims) == 1, cuts.shape.size()+1)

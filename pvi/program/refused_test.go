@@ -20,7 +20,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// usual returns data with every column and constant of the refused programs.
+// usual returns data with all columns and constants that the refused programs use.
 func usual() program.Data {
 	column := func(name string, low, high float64, whole bool, entries ...string) ir.Column {
 		return ir.Column{Name: name, Lower: low, Upper: high, Integer: whole, Entries: ir.NamesOf(entries...)}
@@ -39,8 +39,8 @@ func usual() program.Data {
 	}
 }
 
-// used deletes the columns from data that the program does not declare, for which Compile would
-// refuse it.
+// used removes columns from data that the program does not declare, because Compile would refuse it
+// otherwise.
 func used(tree *syntax.Program, data program.Data) program.Data {
 	declared := map[string]bool{}
 	for _, d := range tree.Data {
@@ -54,7 +54,7 @@ func used(tree *syntax.Program, data program.Data) program.Data {
 	return data
 }
 
-// compileUsual compiles a program for the columns of usual.
+// compileUsual compiles a program with the data from usual.
 func compileUsual(text string, predict bool) (*program.Compiled, error) {
 	tree, err := syntax.Parse(text)
 	if err != nil {
@@ -65,7 +65,8 @@ func compileUsual(text string, predict bool) (*program.Compiled, error) {
 	return program.Compile(tree, data)
 }
 
-// Every program in testdata/refused is refused with the code, and at the place, in its first line.
+// The first line of each program in testdata/refused says with which code, and at which place, the
+// program must be refused.
 func TestRefusedPrograms(t *testing.T) {
 	files, err := filepath.Glob("testdata/refused/*.stan")
 	if err != nil || len(files) < 16 {
@@ -93,8 +94,8 @@ func TestRefusedPrograms(t *testing.T) {
 	}
 }
 
-// Every program in testdata/followed follows the advice about the refused program of the same name,
-// and is accepted.
+// Each program in testdata/followed is the refused program of the same name, changed according to
+// the advice in the message. It must be accepted.
 func TestFollowedAdvice(t *testing.T) {
 	files, err := filepath.Glob("testdata/followed/*.stan")
 	if err != nil || len(files) < 35 {

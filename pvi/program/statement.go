@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// run evaluates the blocks between the data block and the generated quantities.
+// run evaluates all blocks after the data block, up to the generated quantities.
 func (s *stager) run(p *syntax.Program) {
 	s.statements(p.TransformedData)
 	s.block = parameterBlock
@@ -32,7 +32,7 @@ func (s *stager) statements(all []*syntax.Statement) {
 	}
 }
 
-// spoil marks the variable of a refused statement, so that later uses of it report no errors.
+// spoil marks the variable of a refused statement, so that its later uses do not cause more errors.
 func (s *stager) spoil(one *syntax.Statement) {
 	name := one.Name
 	if one.Kind == syntax.Assign {
@@ -46,7 +46,8 @@ func (s *stager) spoil(one *syntax.Statement) {
 	}
 }
 
-// nameOf returns the name of the variable that an expression names or subscripts, or "".
+// nameOf returns the name of the variable if an expression is a variable, with or without
+// subscripts, and otherwise "".
 func nameOf(e *syntax.Expr) string {
 	for e.Kind == syntax.Index {
 		e = e.Args[0]
@@ -86,7 +87,7 @@ func (s *stager) inModel(at syntax.Span) {
 	}
 }
 
-// within evaluates a block and then removes the variables that it declares.
+// within evaluates a block, and afterwards removes the variables that the block declares.
 func (s *stager) within(all []*syntax.Statement) {
 	s.level++
 	s.statements(all)
@@ -116,7 +117,7 @@ func (s *stager) declareLocal(d *syntax.Statement) {
 	s.variables[d.Name] = v
 }
 
-// set assigns a value to a whole variable. The value must fit.
+// set assigns a value to a whole variable. The shape of the value must fit.
 func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	if got.role == count && v.whole && v.shape.single() && v.role == plain {
 		v.value = got
@@ -139,8 +140,8 @@ func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	v.value = s.merge(v, got, at)
 }
 
-// merge returns the value of v after got is assigned. Under a condition on the record, v keeps its
-// old value for records that do not satisfy it.
+// merge returns the value that v has after got is assigned to it. If the assignment is under a
+// condition on the record, v keeps its old value for records that do not satisfy the condition.
 func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	if !s.mask.known || v.masks == s.masks || !v.value.known {
 		return got
@@ -150,8 +151,8 @@ func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	return merged
 }
 
-// outside refuses an assignment in the loop over the records to a variable declared before it,
-// which would carry a value from one record to the next.
+// outside refuses an assignment in the loop over the records if the variable was declared before
+// the loop. It would carry a value from one record to the next.
 func (s *stager) outside(v *variable, name string, at syntax.Span) {
 	if s.loop > 0 && v.level < s.loop {
 		s.fail("E207", at, "%s is carried from one record to the next. Declare it inside the loop.", name)
@@ -188,8 +189,8 @@ func (s *stager) assign(a *syntax.Statement) {
 	s.assignPart(v, name, a.Target, s.eval(e))
 }
 
-// accumulate handles x += term in the loop over the records, for a number x declared before it. x
-// becomes a sum over the records. It returns false for other assignments.
+// accumulate handles x += term in the loop over the records if x is a number declared before the
+// loop. x becomes a sum over the records. For all other assignments accumulate returns false.
 func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	if s.loop == 0 || v.level >= s.loop || a.Target.Kind != syntax.Name || !v.shape.single() || v.role != plain || a.Name != "+" {
 		return false
@@ -236,7 +237,7 @@ func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got v
 	v.value = s.merge(v, got, at)
 }
 
-// replaced returns the container v after got replaces the elements at the subscripts.
+// replaced returns the container v with the elements at the subscripts replaced by got.
 func (s *stager) replaced(v *variable, subscripts []subscript, got value, at syntax.Span) value {
 	positions, of := s.positions(v.shape, subscripts, at)
 	if len(positions) != got.shape.size() || !of.single() && got.shape.single() {
@@ -292,7 +293,7 @@ func (s *stager) forLoop(f *syntax.Statement) {
 	}
 }
 
-// recordLoop evaluates the body of a loop over the records once, for the record at hand. The loop
+// recordLoop evaluates the body of a loop over the records once, for the current record. The loop
 // must start at low = 1.
 func (s *stager) recordLoop(f *syntax.Statement, low *value) {
 	switch {
@@ -331,7 +332,8 @@ func (s *stager) branch(f *syntax.Statement) {
 	}
 }
 
-// under evaluates body for records that satisfy condition and the conditions around it.
+// under evaluates body under a condition on the record, in addition to the conditions that already
+// apply.
 func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span) {
 	before := s.mask
 	if s.mask = condition; before.known {
@@ -343,8 +345,8 @@ func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span
 	s.mask = before
 }
 
-// addTerm adds an expression to the log density, each summand by itself, so that the density of a
-// parameter can become its prior.
+// addTerm adds an expression to the log density. It adds each summand separately, so that the
+// density of a parameter can become the parameter's prior.
 func (s *stager) addTerm(e *syntax.Expr) {
 	if e.Kind == syntax.Binary && e.Text == "+" {
 		s.addTerm(e.Args[0])
@@ -358,8 +360,9 @@ func (s *stager) addTerm(e *syntax.Expr) {
 	s.add(s.eval(e), e.At)
 }
 
-// add adds a value to the log density of a record if it depends on the record or is in the loop
-// over the records, and otherwise to that of the prior. Constants are left out.
+// add adds a value to the log density of a record if the value depends on the record or is in the
+// loop over the records. If not, it adds the value to the log density of the prior. Constants are
+// left out.
 func (s *stager) add(v value, at syntax.Span) {
 	if v.role == index || v.role == count {
 		s.fail("E206", at, "the number of a record cannot be a term of a log density.")

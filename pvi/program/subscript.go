@@ -7,20 +7,20 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A subscript selects elements of a container along one axis: constant positions, or a single
-// position that is a value of the record.
+// A subscript selects elements of a container along one axis. It is a list of constant positions,
+// or a single position that depends on the record.
 type subscript struct {
-	role   role // index for the variable of the loop over the records, rows if each record has its own index, otherwise plain
+	role   role // index for the variable of the loop over the records, rows if each record has its own index, and plain in all other cases
 	at     syntax.Span
 	all    bool // whether all elements are selected
-	single bool // whether one element is selected, which removes the axis
-	low    int  // first position, counted from 1, if places is nil
+	single bool // whether a single element is selected, which removes the axis
+	low    int  // first position, from 1, if places is nil
 	high   int  // last position, or 0 for the end of the axis
 	places []int
-	value  value // index of the element, if it is a value of the record; otherwise value.known is false
+	value  value // index of the element if it depends on the record; if not, value.known is false
 }
 
-// subscripts returns all subscripts of a variable, including several pairs of brackets as in
+// subscripts returns all subscripts of a variable. There may be several pairs of brackets, as in
 // x[i][j].
 func (s *stager) subscripts(e *syntax.Expr) []subscript {
 	if e.Args[0].Kind != syntax.Index {
@@ -111,7 +111,7 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 	return s.select1(v, subscripts, e.At)
 }
 
-// select1 returns the elements of v at the subscripts, for the record at hand.
+// select1 returns the elements of v at the subscripts, for the current record.
 func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value {
 	if len(subscripts) == 0 {
 		return v
@@ -128,7 +128,8 @@ func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value 
 	return s.at(v, positions, of, at)
 }
 
-// at returns the elements of a value at the given positions, counted from 0, in the shape result.
+// at returns the elements of a value at the given positions. The first position is 0. result is the
+// shape of the result.
 func (s *stager) at(v value, positions []int, result shape, span syntax.Span) value {
 	s.spend(span, partCost*len(positions))
 	out := value{role: v.role, shape: result, known: true, whole: v.whole, above: v.above, in: v.in}
@@ -172,8 +173,8 @@ func (s *stager) at(v value, positions []int, result shape, span syntax.Span) va
 	return s.joined(out, span)
 }
 
-// positions returns the positions, counted from 0, of the elements at constant subscripts, and the
-// shape of the result. sh is the shape of the container.
+// positions returns the positions of the elements at constant subscripts, and the shape of the
+// result. The first position is 0. sh is the shape of the container.
 func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]int, shape) {
 	if len(subscripts) > len(sh.dims) {
 		s.fail("E402", at, "there are more subscripts than sizes.")
@@ -193,7 +194,7 @@ func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]
 		if k >= len(subscripts) || !subscripts[k].single {
 			kept = append(kept, len(chosen))
 		} else if arrays := len(sh.dims) - inner[sh.base]; k >= arrays {
-			// Removing an axis of a matrix leaves a vector, or a row vector if the rows were
+			// If an axis of a matrix is removed, what remains is a vector, or a row vector if the rows were
 			// removed.
 			switch {
 			case result.base == matrix && k == arrays:
@@ -209,8 +210,8 @@ func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]
 	return positions, result
 }
 
-// chosen returns the positions, counted from 0, that subscripts[k] selects along an axis of the
-// given size. Without subscripts[k], these are all.
+// chosen returns the positions that subscripts[k] selects along an axis of the given size. The
+// first position is 0. If there is no subscripts[k], it returns all positions.
 func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	var chosen []int
 	sub := subscript{low: 1}
@@ -239,7 +240,7 @@ func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	return chosen
 }
 
-// gather returns an element of a value, or a row of a matrix, at subscripts that are values of the
+// gather returns an element of a value, or a row of a matrix, at subscripts that depend on the
 // record.
 func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 	v = s.joined(v, at)
@@ -276,8 +277,8 @@ func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 	return value{role: role, node: s.b.Gather(flat, s.nodeOf(place)), known: true, whole: v.whole, above: v.above, in: v.in}
 }
 
-// place returns the position, counted from 0, of the single element that sub selects along an axis.
-// It refuses a subscript that can lie outside.
+// place returns the position of the single element that sub selects along an axis. The first
+// position is 0. place refuses a subscript that could lie outside the axis.
 func (s *stager) place(sub subscript, size int) value {
 	switch {
 	case sub.role == index:
@@ -296,7 +297,7 @@ func (s *stager) place(sub subscript, size int) value {
 	return s.binary(ir.Sub, sub.value, constant(1), sub.at)
 }
 
-// gatherRow returns the row of the matrix v whose number is a value of the record.
+// gatherRow returns a row of the matrix v. The number of the row depends on the record.
 func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	row := s.place(sub, v.shape.dims[0])
 	if v.role == rows || s.ofRecord(v) {
@@ -311,11 +312,12 @@ func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	return out
 }
 
-// mostPicked limits the elements of a record's own vector that another value of the record can
-// index, the classes of an outcome, and the rows of a correlation matrix.
+// mostPicked limits three sizes: that of a vector in which both the elements and the index depend
+// on the record, the number of classes of an outcome, and the number of rows of a correlation
+// matrix.
 const mostPicked = 64
 
-// pick returns the element of v at position place, where both are values of the record at hand.
+// pick returns the element of v at position place. Both depend on the current record.
 func (s *stager) pick(v, place value, at syntax.Span) value {
 	parts := s.scalars(v, at)
 	if len(parts) > mostPicked {

@@ -9,13 +9,13 @@ import (
 	"fedpvi/pvi/program"
 )
 
-// log(p) and log(1 − p) of a probability are accurate even if p or 1 − p would round to 0.
+// For a probability p, log(p) and log(1 − p) are accurate even if p or 1 − p would be rounded to 0.
 func TestProbabilitiesNearZeroAndOne(t *testing.T) {
-	const logPhi40 = -804.608442 // log Φ(−40), by its asymptotic series
+	const logPhi40 = -804.608442 // log Φ(−40), from the asymptotic series
 	for _, c := range []struct {
 		p       string
 		a       float64
-		no, yes float64 // log probabilities of 0 and 1
+		no, yes float64 // log probabilities of the outcomes 0 and 1
 	}{
 		{"Phi(a)", -40, 0, logPhi40},
 		{"Phi(a)", 40, logPhi40, 0},

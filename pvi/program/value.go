@@ -7,18 +7,18 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A role states how a value is related to the records.
+// A role says how a value depends on the records.
 type role byte
 
 const (
-	plain role = iota // a value of the record at hand, or the same for all records
-	rows              // a value for each record, represented by that of the record at hand
+	plain role = iota // belongs to the current record, or is the same for all records
+	rows              // each record has its own; the value is that of the current record
 	index             // the variable of a loop over the records
 	count             // the number of records
-	total             // a sum over the records, plus a value that is the same for all
+	total             // a sum over the records, plus a number that is the same for all records
 )
 
-// A base is the kind of a container, or of the innermost containers of an array.
+// A base is the kind of a container. For an array, it is the kind of the innermost containers.
 type base byte
 
 const (
@@ -28,8 +28,8 @@ const (
 	matrix
 )
 
-// A shape is the kind of a container with its sizes: those of the arrays, then those of the
-// innermost containers.
+// A shape is the kind of a container together with its sizes. The sizes of the arrays come first,
+// and those of the innermost containers last.
 type shape struct {
 	base base
 	dims []int
@@ -51,8 +51,8 @@ func (s shape) equal(t shape) bool {
 	return s.base == t.base && slices.Equal(s.dims, t.dims)
 }
 
-// table returns the rows and columns of the node that stores this shape. If there are more than two
-// axes, all but the last become rows.
+// table returns the numbers of rows and columns of the node that stores this shape. If there are
+// more than two axes, all but the last are combined into rows.
 func (s shape) table() (rows, cols int) {
 	switch k := len(s.dims); k {
 	case 0:
@@ -65,7 +65,7 @@ func (s shape) table() (rows, cols int) {
 	}
 }
 
-// first returns the shape of an element along the first axis.
+// first returns the shape of one element along the first axis.
 func (s shape) first() shape {
 	rest := s.dims[1:]
 	b := s.base
@@ -79,28 +79,31 @@ func (s shape) first() shape {
 	return shape{b, rest}
 }
 
-// A value is the value of an expression for the record at hand: a list of constants, a node of the
-// record program, or separate scalars.
+// A value is the value of an expression for the current record. It is stored as a list of
+// constants, as a node of the record program, or as separate scalars.
 type value struct {
 	role    role
 	shape   shape
-	numbers []float64  // constants by rows; nil if the value is not constant
-	node    model.Expr // node of the value, if numbers and parts are nil
-	parts   []value    // separate scalars, or nil; zero values where not yet assigned
-	known   bool       // whether it was assigned
+	numbers []float64  // constants, row by row; nil if the value is not constant
+	node    model.Expr // node of the value if both numbers and parts are nil
+	parts   []value    // separate scalars, or nil; zero values for those that have not been assigned
+	known   bool       // whether the value has been assigned
 	whole   bool       // whether the type is int
 	above   bool       // whether all elements are known to be positive
 	in      ir.Interval
 
-	// If from is not nil, the value consists of elements of this parameter, from number first on.
+	// If from is not nil, the value consists of elements of this parameter, beginning with element
+	// first.
 	from  *parameter
 	first int
-	mixed bool // whether the order differs from that in the parameter
+	mixed bool // whether the elements are in a different order than in the parameter
 
-	// cholesky, if not nil, is the parameter of type cholesky_factor_corr whose matrix this is.
+	// If cholesky is not nil, it is a parameter of type cholesky_factor_corr, and the value is its
+	// matrix.
 	cholesky *parameter
 
-	// rest is the summand of a sum over the records that is the same for all, or nil if it is 0.
+	// If the value is a sum over the records, rest is the summand that is the same for all records, or
+	// nil if it is 0.
 	rest *value
 }
 

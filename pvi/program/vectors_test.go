@@ -16,14 +16,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A vector is a test case from Stan: data and, at several points, the log density up to a constant,
-// its gradient, and generated quantities.
+// A vector is a test case from Stan. It has data, the log density up to a constant at several
+// points, its gradient, and generated quantities.
 type vector struct {
 	Data   map[string]any
 	Points []struct {
 		At, Gradient []float64
 		Log          float64
-		Generated    map[string]any // generated quantities by name; matrices are stored row by row
+		Generated    map[string]any // generated quantities by name, with matrices row by row
 	}
 }
 
@@ -51,9 +51,9 @@ func filesWithVectors(t *testing.T, folders ...string) (files []string) {
 }
 
 // Log densities and gradients agree with those of Stan (CmdStan's compiler and math library, by
-// pystan 3.10), up to a constant for each program. bench/stan_vectors.py made the vectors. Stan
-// approximates the derivatives of normal distribution functions, so bench/exact_vectors.py replaced
-// these numbers by exact ones.
+// pystan 3.10), up to a constant per program. The vectors come from bench/stan_vectors.py. For some
+// programs Stan uses approximate derivatives of normal distribution functions. In their vectors,
+// bench/exact_vectors.py has put the exact numbers instead.
 func TestProgramsHaveTheDensitiesOfStan(t *testing.T) {
 	for _, file := range filesWithVectors(t, "accepted", "generated", "predicted") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestProgramsHaveTheDensitiesOfStan(t *testing.T) {
 	}
 }
 
-// Generated quantities, and those that the compiler adds, have the values that Stan computes.
+// Generated quantities, and those that the compiler adds, have the same values as in Stan.
 func TestGeneratedQuantitiesAreThoseOfStan(t *testing.T) {
 	for _, file := range filesWithVectors(t, "generated", "predicted") {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {
@@ -96,8 +96,8 @@ type loaded struct {
 	records gpu.Evaluator
 	made    *program.Compiled
 	columns [][]float64
-	order   []int     // Stan's index of coordinate i of the record program
-	scale   []float64 // factor from Stan's coordinate to coordinate i
+	order   []int     // index in Stan of each coordinate of the record program
+	scale   []float64 // factor that converts Stan's coordinate to coordinate i
 }
 
 func load(t *testing.T, file string, data map[string]any) *loaded {
@@ -175,8 +175,8 @@ func flatten(v any) (dims []int, values []float64) {
 	return append([]int{len(list)}, dims...), values
 }
 
-// stanOrder returns Stan's index of each coordinate of the record program. Stan orders by
-// declarations, and matrices by columns.
+// stanOrder returns the index that each coordinate of the record program has in Stan. Stan orders
+// parameters as they are declared, and matrices column by column.
 func stanOrder(tree *syntax.Program, m *model.Model) []int {
 	parameters := map[string]ir.Parameter{}
 	for _, q := range m.Verified().Program().Parameters {
@@ -209,7 +209,8 @@ func (p *loaded) place(at []float64) []float64 {
 	return theta
 }
 
-// generate returns the generated quantities by name, those of records in order.
+// generate returns the generated quantities by name. Those of records are in the order of the
+// records.
 func (p *loaded) generate(t *testing.T, at []float64) map[string][]float64 {
 	t.Helper()
 	g := p.made.Quantities.Generator([32]byte{})

@@ -1,4 +1,5 @@
 // Package syntax parses programs in a subset of the Stan language into syntax trees.
 //
-// [Parse] never panics. Its time and memory are linear in the length of the text, which is limited.
+// [Parse] never panics. It takes time and memory in proportion to the length of the text, which is
+// limited.
 package syntax

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// binding has the precedence of each binary operator. A larger number binds more tightly.
+// binding has the precedence of each binary operator. Larger numbers bind more tightly.
 var binding = map[string]int{
 	"||": 2, "&&": 3, "==": 4, "!=": 4, "<": 5, "<=": 5, ">": 5, ">=": 5, "+": 6, "-": 6,
 	"*": 7, "/": 7, "%": 7, "%/%": 7, ".*": 7, "./": 7, "^": 9, ".^": 9,
 }
 
 const (
-	aboveComparison = 5 // for expr inside a bound, which ends before the sign >
+	aboveComparison = 5 // for an expr inside bounds, which must end before the sign >
 	unaryBinding    = 8
 	powerBinding    = 9
 )
 
-// expr parses an expression. It ends before an operator whose precedence is at most above.
+// expr parses an expression. It stops before an operator whose precedence is above or lower.
 func (p *parser) expr(above int) *Expr {
 	defer func() { p.depth-- }()
 	if !p.deeper() {
@@ -41,7 +41,7 @@ func (p *parser) expr(above int) *Expr {
 			return left
 		}
 		p.next()
-		if b == powerBinding { // powers associate to the right, and an exponent may have a sign
+		if b == powerBinding { // Powers associate to the right, and exponents may have a sign.
 			left = p.join(Binary, t.text, left, p.expr(unaryBinding-1))
 		} else {
 			left = p.join(Binary, t.text, left, p.expr(b))
@@ -49,7 +49,7 @@ func (p *parser) expr(above int) *Expr {
 	}
 }
 
-// join returns an expression from its first argument to before the current token.
+// join returns an expression that extends from its first argument to just before the current token.
 func (p *parser) join(kind ExprKind, text string, args ...*Expr) *Expr {
 	return &Expr{Kind: kind, Text: text, Args: args, At: Span{args[0].At.From, p.last()}}
 }
@@ -107,8 +107,8 @@ func (p *parser) subscript() *Expr {
 	return &Expr{Kind: Range, At: Span{at.From, p.last()}, Args: []*Expr{low, high}}
 }
 
-// list parses expressions separated by commas, up to the token until. A bar counts as a comma: it
-// separates the variate of a density from its arguments.
+// list parses expressions that are separated by commas, up to the token until. A bar counts as a
+// comma. It separates the variate of a density from the arguments.
 func (p *parser) list(until string) []*Expr {
 	var all []*Expr
 	for p.kind() != end && !p.is(until) {

@@ -7,25 +7,25 @@ import (
 	"unicode/utf8"
 )
 
-// A Span is the part of a text from byte From up to byte To, exclusive.
+// A Span is the part of a text from byte From up to, but not including, byte To.
 type Span struct{ From, To int }
 
-// A Message describes an error in a program, its place, and how to correct it. A Code keeps its
-// meaning in later versions.
+// A Message describes an error in a program, says where it is, and suggests how to correct it.
+// Codes keep their meaning in later versions.
 type Message struct {
-	Code string // code of the kind of error, such as "E201"
+	Code string // code for the kind of error, such as "E201"
 	At   Span
 	Text string
 }
 
-// Errors has the messages about a program, in the order of their places.
+// Errors holds the messages about a program, in the order of their places.
 type Errors struct {
-	Text     string // text of the program
+	Text     string // the program's text
 	Messages []Message
 }
 
-// Error returns a paragraph for each message: line and column, code and text, the line of the
-// program, and carets below the wrong part.
+// Error returns a paragraph for each message. It has the line and column, the code and the text of
+// the message, the line of the program, and carets below the part that is wrong.
 func (e *Errors) Error() string {
 	var b strings.Builder
 	for i, m := range e.Messages {
@@ -37,14 +37,14 @@ func (e *Errors) Error() string {
 	return b.String()
 }
 
-// Place returns the line and column of a byte in a text, counted from 1.
+// Place returns the line and the column of a byte in a text. Both are counted from 1.
 func Place(text string, offset int) (line, column int) {
 	before := text[:min(offset, len(text))]
 	start := strings.LastIndexByte(before, '\n') + 1
 	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[start:])
 }
 
-// mostShown is the largest number of characters of a line that a message shows.
+// mostShown is the largest number of characters of a program line that a message shows.
 const mostShown = 120
 
 func (m Message) write(b *strings.Builder, text string) {
@@ -61,7 +61,7 @@ func (m Message) write(b *strings.Builder, text string) {
 	fmt.Fprintf(b, "\n  %s\n  %s%s", shown, strings.Repeat(" ", column-1), strings.Repeat("^", carets))
 }
 
-// printed returns r if it is printable, and otherwise a blank.
+// printed returns r if it is printable, and a blank if it is not.
 func printed(r rune) rune {
 	if !unicode.IsPrint(r) || r == utf8.RuneError {
 		return ' '

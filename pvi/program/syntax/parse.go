@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Parse parses a program. If it returns an error, the error has type *[Errors].
+// Parse parses a program. If it returns an error, the error is of type *[Errors].
 func Parse(text string) (*Program, error) {
 	if len(text) > MaxText {
 		return nil, &Errors{text[:0], []Message{{"E411", Span{}, fmt.Sprintf("the program is longer than %d bytes.", MaxText)}}}
@@ -23,7 +23,7 @@ func Parse(text string) (*Program, error) {
 	return p.program, nil
 }
 
-// ParseCall parses a text such as "normal(0, 10)", a density with its arguments.
+// ParseCall parses a density with its arguments, such as "normal(0, 10)".
 func ParseCall(text string) (*Expr, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("%q… is too long", text[:20])
@@ -42,8 +42,8 @@ func ParseCall(text string) (*Expr, error) {
 	return nil, fmt.Errorf(`%q is not a density with its arguments, such as "normal(0, 10)"`, text)
 }
 
-// A parser turns tokens into a syntax tree. It records only the first error. After it, only the
-// token at the end of the text is read, so all loops end.
+// A parser turns tokens into a syntax tree. It keeps only the first error. After an error it sees
+// nothing but the token that ends the text, so that all loops end.
 type parser struct {
 	tokens     []token
 	at         int
@@ -56,7 +56,7 @@ type parser struct {
 func (p *parser) token() *token { return &p.tokens[p.at] }
 func (p *parser) kind() kind    { return p.token().kind }
 
-// last returns the position at which the previous token ends.
+// last returns the position where the previous token ends.
 func (p *parser) last() int { return p.tokens[max(0, p.at-1)].at.To }
 
 func (p *parser) fail(code string, at Span, format string, args ...any) {
@@ -115,8 +115,8 @@ func (p *parser) newName() string {
 	return name
 }
 
-// deeper increases the depth of nesting, or returns false if that is too large. The caller must
-// decrease it after the nested part.
+// deeper increases the nesting depth. It returns false if the depth is too large. The caller must
+// decrease the depth after the nested part.
 func (p *parser) deeper() bool {
 	if p.depth++; p.depth > maxNesting {
 		p.fail("E411", p.token().at, "expressions and statements are nested more than %d levels deep.", maxNesting)
@@ -171,8 +171,8 @@ func (p *parser) functions() {
 	p.need("}")
 }
 
-// function parses a function. It discards the types in the signature, because the arguments of a
-// call are values with types. A function that is only declared has a nil Body.
+// function parses a function. It ignores the types in the signature, because the arguments of a
+// call already have types. If the function is declared without a definition, Body is nil.
 func (p *parser) function() *Function {
 	p.unsized()
 	f := &Function{At: p.token().at, Name: p.newName()}
@@ -192,7 +192,7 @@ func (p *parser) function() *Function {
 	return f
 }
 
-// unsized parses and discards a type without sizes, such as array[,] real.
+// unsized parses a type without sizes, such as array[,] real, and ignores it.
 func (p *parser) unsized() {
 	if p.take("array") {
 		p.commas()
@@ -200,7 +200,7 @@ func (p *parser) unsized() {
 	if t := p.token(); !slices.Contains(types, p.name()) {
 		p.fail("E400", t.at, "%q is not a type of a function.", t.text)
 	}
-	if p.is("[") { // old syntax of arrays
+	if p.is("[") { // older syntax for arrays
 		p.commas()
 	}
 }
@@ -237,7 +237,8 @@ func (p *parser) statement() *Statement {
 	return s
 }
 
-// refused explains, by the first word, why the language lacks a statement of Stan.
+// refused explains why certain statements of Stan are missing from the language. The keys are the
+// first words of the statements.
 var refused = map[string]string{
 	"while":    "while is not in the language: the cost of a record must be known before it is computed. Write a loop with constant bounds.",
 	"break":    "break is not in the language: a loop runs for all values of its variable.",
@@ -332,7 +333,7 @@ func (p *parser) branch() *Statement {
 	return s
 }
 
-// simple parses an assignment or a statement such as y ~ normal(mu, sigma).
+// simple parses an assignment, or a statement such as y ~ normal(mu, sigma).
 func (p *parser) simple() *Statement {
 	s := &Statement{Target: p.expr(0)}
 	t := p.next()
@@ -377,7 +378,7 @@ var types = []string{
 
 func (p *parser) declaration() *Statement {
 	s := &Statement{Kind: Declare, Type: p.typ(), Name: p.newName()}
-	if p.take("[") { // old syntax of arrays
+	if p.take("[") { // older syntax for arrays
 		s.Type.Array = append(s.Type.Array, p.list("]")...)
 	}
 	if p.take("=") || p.take("<-") {

@@ -10,16 +10,16 @@ import (
 const (
 	MaxText    = 256 << 10 // length in bytes
 	maxTokens  = 50_000
-	maxNesting = 64 // largest depth of nesting
+	maxNesting = 64 // largest nesting depth
 )
 
-// words lists the words, besides [types], that Stan does not accept as names.
+// words lists the words, other than [types], that cannot be names in Stan.
 var words = strings.Fields(`for in while repeat until if then else true false target struct typedef export auto extern var static
 	lower upper offset multiplier void complex_vector complex_row_vector complex_matrix
 	functions data parameters model transformed generated quantities break continue return print reject fatal_error profile`)
 
-// Reserved reports whether Stan does not accept a word as a name, such as "upper", or a word that
-// ends with two underscores.
+// Reserved reports whether Stan does not allow a word as a name. Examples are "upper" and all words
+// that end with two underscores.
 func Reserved(word string) bool {
 	return slices.Contains(words, word) || slices.Contains(types, word) || strings.HasSuffix(word, "__")
 }
@@ -39,13 +39,13 @@ type token struct {
 	at   Span
 }
 
-// signs lists operators of several characters, longer ones first.
+// signs lists operators that have several characters, longer ones first.
 var signs = []string{".*=", "./=", "%/%", "+=", "-=", "*=", "/=", "==", "!=", "<=", ">=", "&&", "||", ".*", "./", ".^", "<-"}
 
 const oneSign = "+-*/%^'!?:;,()[]{}<>=~|"
 
-// scan splits a text into tokens. If the text cannot be split, scan returns a message about the
-// error. It counts the tokens first, because a slice that grows would take several times the memory.
+// scan splits a text into tokens. If this is not possible, it returns a message that describes the
+// error. It counts the tokens first, because a growing slice would take several times the memory.
 func scan(text string) ([]token, *Message) {
 	n := 0
 	if m := eachToken(text, func(token) { n++ }); m != nil {
@@ -56,7 +56,8 @@ func scan(text string) ([]token, *Message) {
 	return all, m
 }
 
-// eachToken passes the tokens of a text to f, as far as the text can be split.
+// eachToken calls f for each token of a text, up to the place where the text cannot be split any
+// further.
 func eachToken(text string, f func(token)) *Message {
 	for at, n := 0, 0; ; n++ {
 		from, m := skipBlank(text, at)
@@ -79,8 +80,8 @@ func eachToken(text string, f func(token)) *Message {
 	}
 }
 
-// skipBlank returns the position of the first byte from start on that is neither white space nor
-// comment. It returns a message if a comment does not end.
+// skipBlank returns the position of the first byte, from start on, that is not part of white space
+// or a comment. It returns a message if a comment does not end.
 func skipBlank(text string, start int) (int, *Message) {
 	for start < len(text) {
 		rest := text[start:]
@@ -106,8 +107,8 @@ func skipBlank(text string, start int) (int, *Message) {
 	return start, nil
 }
 
-// next returns the kind and the length in bytes of the first token. The length is 0 if there is
-// none.
+// next returns the kind of the first token and its length in bytes. The length is 0 if there is no
+// token.
 func next(text string) (kind, int) {
 	switch c := text[0]; {
 	case letter(c):
@@ -150,7 +151,7 @@ func numberLength(text string) int {
 	return n
 }
 
-// digits returns the position of the first byte from start on that is neither a digit nor an
+// digits returns the position of the first byte, from start on, that is neither a digit nor an
 // underscore.
 func digits(text string, start int) int {
 	return len(text) - len(strings.TrimLeft(text[start:], "0123456789_"))

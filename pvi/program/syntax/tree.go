@@ -1,6 +1,6 @@
 package syntax
 
-// A Program is the syntax tree of a program. Blocks that the text lacks are empty.
+// A Program is the syntax tree of a program. Blocks that do not occur in the text are empty.
 type Program struct {
 	Text                  string
 	Functions             []*Function
@@ -11,25 +11,25 @@ type Program struct {
 	Generated             []*Statement
 }
 
-// A Function is a function of the program. Parameters has the names of its arguments.
+// A Function is a function that the program defines. Parameters has the names of its arguments.
 type Function struct {
-	At         Span // place of the function's name in the text
+	At         Span // place in the text where the function is named
 	Name       string
 	Parameters []string
 	Body       []*Statement
 }
 
-// StatementKind is the kind of a statement.
+// StatementKind says what kind of statement a statement is.
 type StatementKind byte
 
 // These are the kinds of statements.
 const (
-	Declare StatementKind = iota + 1 // declares Name, with the initial value Value unless Value is nil
+	Declare StatementKind = iota + 1 // declares Name, and sets it to Value unless that is nil
 	Assign                           // assigns Value to Target; Name is "+" for x += 1
-	Tilde                            // Target has the density Name with the arguments Args
+	Tilde                            // gives Target the density Name with the arguments Args
 	Add                              // adds Value to the log density
 	For                              // runs Body with Name = Low, Low + 1, …, High
-	If                               // runs Body if Value is not 0, and otherwise Else
+	If                               // runs Body if Value is not 0, and Else if it is
 	Block                            // runs Body
 	Call                             // prints or rejects; ignored
 	Return                           // returns Value from the function
@@ -44,36 +44,36 @@ type Statement struct {
 	Target *Expr
 	Value  *Expr
 	Args   []*Expr
-	// Low and High are the bounds of a loop or of a truncation, where one can be nil. Truncated is
-	// the place of the truncation, or nil.
+	// Low and High are the bounds of a loop or of a truncation. In a truncation, one of them may be
+	// nil. Truncated is the place of the truncation, or nil if there is none.
 	Low, High  *Expr
 	Truncated  *Span
 	Body, Else []*Statement
 }
 
-// A Type is the type in a declaration.
+// A Type is the type of a variable in a declaration.
 type Type struct {
 	At    Span
 	Base  string  // name of the type, such as "real"
 	Array []*Expr // sizes of the array
 	Sizes []*Expr // sizes of a vector or a matrix
-	// Bounds has the expressions for lower, upper, offset and multiplier.
+	// Bounds has the expressions for the keywords lower, upper, offset and multiplier.
 	Bounds map[string]*Expr
 }
 
-// ExprKind is the kind of an expression.
+// ExprKind says what kind of expression an expression is.
 type ExprKind byte
 
 // These are the kinds of expressions.
 const (
 	Number    ExprKind = iota + 1 // the number Value
 	Name                          // the variable Text
-	Apply                         // call of the function Text with the arguments Args
+	Apply                         // the function Text, called with the arguments Args
 	Index                         // Args[0] with the subscripts Args[1:]
-	Range                         // range Args[0]:Args[1] of subscripts; a missing end is nil
+	Range                         // range Args[0]:Args[1] of subscripts, where a missing end is nil
 	Unary                         // operator Text applied to Args[0]
 	Binary                        // operator Text applied to Args[0] and Args[1]
-	Choice                        // Args[1] if Args[0] is not 0, otherwise Args[2]
+	Choice                        // Args[1] if Args[0] is not 0, and Args[2] if it is
 	Transpose                     // transpose of Args[0]
 	List                          // array or row vector with the elements Args; Text is "{" or "["
 )
@@ -84,6 +84,6 @@ type Expr struct {
 	At    Span
 	Text  string
 	Value float64
-	Whole bool // whether a number is written as an integer
+	Whole bool // whether the number is written as an integer
 	Args  []*Expr
 }
