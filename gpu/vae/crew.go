@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// A crew is a group of goroutines, called workers, that divide the tasks of a job among themselves.
-// The calling goroutine is the first worker. Running a job allocates no memory.
+// A crew is a group of goroutines, called workers, that share the tasks of a job. The calling
+// goroutine is the first worker. Running a job allocates no memory.
 type crew struct {
 	job   func(worker, task int)
 	tasks int64
 	next  atomic.Int64
-	start []chan struct{} // channels that start the workers, one for each worker except the first
+	start []chan struct{} // channels that start the workers other than the first
 	busy  sync.WaitGroup
 }
 
@@ -29,7 +29,7 @@ func newCrew(workers int) *crew {
 	return c
 }
 
-// do runs job for each task from 0 to tasks−1, and returns when all are done.
+// do runs job for each task from 0 to tasks−1. It returns when all tasks are done.
 func (c *crew) do(tasks int, job func(worker, task int)) {
 	c.job, c.tasks = job, int64(tasks)
 	c.next.Store(0)

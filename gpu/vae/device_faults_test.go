@@ -12,9 +12,9 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// A faulty is a device that can skip kernels, can change the words that are written to it, and
-// can fail. It calls launch before it runs a kernel, and does not run the kernel if launch returns
-// an error. It then returns the error, except for errSkipped.
+// A faulty is a device that can skip kernels, change the words that are written to it, and fail.
+// Before a kernel, it calls launch. If launch returns an error, the kernel does not run. The device
+// then returns the error, unless it is errSkipped.
 type faulty struct {
 	cuda.Device
 	memory map[uint64]bool
@@ -28,7 +28,7 @@ var (
 	errBurns   = errors.New("it burns")
 )
 
-// skip returns a function for faulty.launch that skips a kernel.
+// skip returns a function for faulty.launch that makes the device skip a kernel.
 func skip(kernel string) func(string) error {
 	return func(name string) error {
 		if name == kernel {
@@ -75,8 +75,8 @@ func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ..
 	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// These constants are the positions of the words that the tests change in a plan, as it is written
-// to the device.
+// These are the positions, in a plan as it is written to the device, of the words that the tests
+// change.
 const (
 	recordsWord = 1
 	limitWord   = 6
@@ -88,8 +88,8 @@ const (
 	planHead    = layersWord + 5*256
 )
 
-// onPlans returns a function for faulty.write. It calls change on the words of the plans of the
-// scene, and leaves other data unchanged.
+// onPlans returns a function for faulty.write. It calls change on the words of the scene's plans,
+// and leaves all other data alone.
 func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	return func(words []uint64) {
 		if len(words) > planHead && words[0] <= 2 && words[recordsWord] == uint64(s.records) && words[2] == uint64(s.steps) {
@@ -98,9 +98,9 @@ func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	}
 }
 
-// The test checks that [scene.differences], which compares a device with the CPU, finds each of
-// these faults of a device: no clip, too large a clip, different noise, too little or no noise,
-// different batches, and no update of the weights.
+// [scene.differences], which compares a device with the CPU, must find each of these faults: no
+// clip, too large a clip, different noise, too little or no noise, different batches, and no update
+// of the weights.
 func TestDeviceFaultsAreSeen(t *testing.T) {
 	s := scenes[3]
 	for name, fault := range map[string]*faulty{
@@ -129,10 +129,10 @@ func TestDeviceFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// The test increases the slack of a plan, which bounds the error of the noise density, so that the
-// device leaves some samples of the noise undecided. dpmech must decide these samples, and the
-// device must then compute the steps again with the decisions. The weights must have the same bits
-// as without undecided samples. With a very large slack, the device must fail.
+// The test increases the slack of a plan, which bounds the error of the noise density. The device
+// then leaves some noise samples undecided. dpmech must decide them, and the device must compute
+// the steps again with these decisions. The weights must have the same bits as if all samples had
+// been decided. With a very large slack, the device must fail.
 func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	s := scenes[3]
 	take := func(d cuda.Device, tr *Trainer) error {
@@ -151,7 +151,7 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // smallest and largest allowed number of plans that are copied to the device
+		least, most int // smallest and largest allowed number of plans copied to the device
 		taken       bool
 	}{{1 << 33, 4, 12, true}, {1 << 61, 65, 65, false}} {
 		plans, tr := 0, s.trainer(t)
@@ -170,8 +170,8 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 }
 
-// The test makes a device fail. The CPU must compute the steps with the same batches, noise and
-// initial weights, and the device's memory must be freed.
+// If a device fails, the CPU must compute the steps with the same batches, noise and initial
+// weights, and the device's memory must be freed.
 func TestDeviceFails(t *testing.T) {
 	s := scenes[3]
 	want := s.trainer(t)
@@ -219,15 +219,14 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
-// The test lets a device fail after it has computed the steps of a plan. If the CPU then
-// computes the steps again, it must begin with the same weights as the device. With other
-// weights, two different sums would be released with the same noise, and their difference would
-// have no noise.
+// The device fails after it has computed the steps of a plan. If the CPU then computes the steps
+// again, it must begin with the same weights as the device. Otherwise two different sums would be
+// released with the same noise, and their difference would have no noise at all.
 func TestDeviceFailsAfterTheSteps(t *testing.T) {
 	s := scenes[3]
 	want := s.trainer(t)
 	tr := s.trainer(t)
-	after := 1 // number of calls to Free before the failure
+	after := 1 // number of calls of Free before the failure
 	s.attach(t, tr, &faulty{Device: devices[0], free: func() error {
 		if after--; after == -1 {
 			return errBurns
@@ -259,7 +258,7 @@ func TestDeviceFailsAfterTheSteps(t *testing.T) {
 	}
 }
 
-// The test checks that a device that failed in the middle of a plan can compute the plan again.
+// A device that has failed in the middle of a plan must be able to compute the plan again.
 func TestDeviceTakesAPlanAgain(t *testing.T) {
 	s := scenes[3]
 	want, tr := s.trainer(t), s.trainer(t)
@@ -291,8 +290,7 @@ func TestDeviceTakesAPlanAgain(t *testing.T) {
 	}
 }
 
-// The test checks that Try, which tests a device before its use, accepts a correct device and
-// finds faults of kernels.
+// Try, which tests a device before its use, must accept a correct device and find faulty kernels.
 func TestDeviceIsTried(t *testing.T) {
 	for _, d := range devices {
 		if err := Try(d); err != nil {

@@ -15,7 +15,7 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A scene describes a network, its records, and the steps that a device and the CPU compute.
+// A scene has a network, its records, and the steps that both a device and the CPU compute.
 type scene struct {
 	shape       Shape
 	records     int
@@ -23,7 +23,7 @@ type scene struct {
 	together    int
 	steps       int
 	clip, sigma float64
-	large       float32 // value of one weight of the first pixel; 0 leaves the weight as it is
+	large       float32 // value of one weight of the first pixel; 0 means that the weight stays as it is
 }
 
 func (s scene) String() string {
@@ -34,8 +34,8 @@ func poisson(rate float64) dpmech.Sampling {
 	return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel}
 }
 
-// scenes lists test problems of odd sizes. Their batches have no records, one record, or whole
-// tiles of records. Some records are clipped and some are not.
+// scenes lists test problems of odd sizes. There are batches without records, with one record, and
+// with whole tiles of records. Some records are clipped and some are not.
 var scenes = []scene{
 	{Shape{1, 1, 1}, 1, dpmech.FullBatch{}, 1, 3, 2, 0.05, 0},
 	{Shape{21, 11, 3}, 1, poisson(0.5), 1, 8, 1, 1, 0},
@@ -46,8 +46,8 @@ var scenes = []scene{
 	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
 	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
 	{Shape{5, 3, 1}, 100_000, poisson(2e-4), 40, 3, 20, 0.06, 0},
-	// In the remaining scenes some batches have more records than the matrix product adds. The
-	// records beyond this number are added one by one.
+	// In the other scenes, some batches have more records than the matrix product adds up. The
+	// surplus records are added one by one.
 	{Shape{21, 11, 3}, 40, poisson(0.3), 11, 6, 11, 0.06, 0},
 	{Shape{33, 40, 17}, 300, poisson(0.1), 1, 3, 1200, 0.06, 0},
 	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 97, 2, 75, 1e-3, 0},
@@ -74,8 +74,8 @@ func (s scene) plan(t testing.TB, seed uint64) *dpmech.ProductPlan {
 	return p
 }
 
-// trainer returns a trainer of the scene. The weights of its network are so large that every
-// derivative matters.
+// trainer returns a trainer for the scene. The network's weights are so large that every derivative
+// matters.
 func (s scene) trainer(t testing.TB) *Trainer {
 	t.Helper()
 	n, err := NewNetwork(s.shape, seeded.Stream(3, "weights"))
@@ -102,7 +102,7 @@ func (s scene) attach(t testing.TB, tr *Trainer, d cuda.Device, private bool) {
 }
 
 // take computes the steps of a plan on the trainer's device and returns the noisy sums. places is
-// the number of sums in a step. If it is 0, take returns nil.
+// the number of elements in the sums of a step. If it is 0, take returns nil.
 func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	t.Helper()
 	adam := tr.adam
@@ -125,7 +125,7 @@ func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 }
 
 // A watched is a plan that keeps each noisy sum that it releases, in whole lattice steps. The sums
-// have the order in which the plan numbers its samples of noise.
+// are in the order in which the plan numbers its noise samples.
 type watched struct {
 	*dpmech.ProductPlan
 	places   int
@@ -154,11 +154,11 @@ func (w *watched) Release(i int, dst []float32) error {
 	return err
 }
 
-// differences computes a plan twice: on the device, and on the CPU with dpmech and the network of
-// this package, which share no code with the kernels. It returns an error if the results differ. A
-// noisy sum may differ by one lattice step plus 1e-5 times the clip times the number of records in
-// the batch. Moments and weights must differ by less than 1e-5. For an empty batch the noisy sums
-// must be equal, up to the rounding of the CPU's float32.
+// differences computes a plan twice: on the device, and on the CPU. On the CPU it uses dpmech and
+// this package's network, which share no code with the kernels. It returns an error if the results
+// differ. A noisy sum may differ by one lattice step plus 1e-5 times the clip times the number of
+// records in the batch. Moments and weights must differ by less than 1e-5. For an empty batch the
+// noisy sums must be equal, up to the rounding of the CPU's float32.
 func (s scene) differences(t testing.TB, d cuda.Device) error {
 	t.Helper()
 	there, here := s.trainer(t), s.trainer(t)
@@ -170,7 +170,7 @@ func (s scene) differences(t testing.TB, d cuda.Device) error {
 		t.Fatal(err)
 	}
 	for k, want := range w.releases {
-		// The CPU's release is a float32, which cannot represent every large number of lattice
+		// The CPU's release is a float32, which cannot represent all large numbers of lattice
 		// steps.
 		most := math.Abs(float64(want)) * 0x1p-24
 		if n := w.batches[k/places]; n > 0 {
@@ -199,8 +199,7 @@ func TestDeviceTakesAStepOfThePapersNetwork(t *testing.T) {
 	}
 }
 
-// The test checks that a record whose gradient is not finite adds zero, and does not affect
-// other records.
+// If a record's gradient is not finite, it must add zero and must not affect other records.
 func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
 	s := scenes[3]
 	for _, s.large = range []float32{1e10, 1e30, float32(math.Inf(1)), float32(math.NaN())} {
@@ -210,8 +209,8 @@ func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// moved replaces one record of the scene, runs the steps on the device again with the same noise,
-// and returns the Euclidean distance between the two results, divided by the sensitivity.
+// moved replaces one record of the scene and runs the steps on the device again with the same
+// noise. It returns the Euclidean distance between the two results, divided by the sensitivity.
 func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	t.Helper()
 	m := s.mechanism(t)
@@ -232,11 +231,11 @@ func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	return math.Sqrt(squares) * m.Lattice().Step() / m.Sensitivity()
 }
 
-// The test checks that replacing a record changes a sum by at most twice the sensitivity. On a
-// device that does not clip, the change must be larger.
+// If a record is replaced, a sum may change by at most twice the sensitivity. On a device that does
+// not clip, it must change by more.
 func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	s := scenes[5]
-	s.steps, s.clip = 1, 10 // far below the norms of the gradients, which are 40 to 200
+	s.steps, s.clip = 1, 10 // far below the gradients' norms, which are 40 to 200
 	if by := s.moved(t, devices[0]); !(by > 0.5 && by <= 2) {
 		t.Errorf("a record moves a sum by %g sensitivities", by)
 	}
@@ -246,8 +245,8 @@ func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// The test compares a device's gradients without privacy with the CPU's gradients, which
-// TestGradientAgainstFiniteDifferences checks.
+// The test compares a device's gradients without privacy with the CPU's.
+// TestGradientAgainstFiniteDifferences checks the latter.
 func TestDeviceWithoutPrivacy(t *testing.T) {
 	for i, s := range scenes {
 		plan := func() Planned {
@@ -269,8 +268,8 @@ func TestDeviceWithoutPrivacy(t *testing.T) {
 	}
 }
 
-// The test checks that a device computes the same result every time, for any order of its
-// threads, and that several plans give the same result as one plan with all steps.
+// A device must compute the same result every time, whatever the order of its threads. Several
+// plans must give the same result as one plan with all steps.
 func TestDeviceRepeats(t *testing.T) {
 	s := scenes[4]
 	var want []float64

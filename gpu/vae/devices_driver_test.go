@@ -12,7 +12,7 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// devices contains the first GPU of the driver, which may be an emulation.
+// devices has the driver's first GPU, which may be emulated.
 var devices []cuda.Device
 
 func TestMain(m *testing.M) {

@@ -7,14 +7,14 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A Shape holds the sizes of an autoencoder.
+// A Shape has the sizes of an autoencoder.
 type Shape struct {
-	Pixels int // number of pixels of an image
-	Hidden int // number of units in the hidden layer of the encoder, and of the decoder
+	Pixels int // number of pixels in an image
+	Hidden int // number of units in each of the two hidden layers, the encoder's and the decoder's
 	Latent int // number of elements of the latent vector
 }
 
-// These are the indices of the layers of weights.
+// These are the indices of the weight layers.
 const (
 	encoderHidden = iota
 	encoderOutput
@@ -23,10 +23,10 @@ const (
 	layers
 )
 
-// LayerNames are the names of the layers, in the order in which data pass through them.
+// LayerNames has the names of the layers in the order in which data pass through them.
 var LayerNames = [layers]string{"encoder-hidden", "encoder-output", "decoder-hidden", "decoder-output"}
 
-// MaxSide is the largest number of pixels, hidden units or latent dimensions.
+// MaxSide is the maximum number of pixels, of hidden units and of latent dimensions.
 const MaxSide = 1 << 14
 
 // Check returns an error if the shape is not valid.
@@ -42,8 +42,7 @@ func (s Shape) Check() error {
 	return nil
 }
 
-// Layers returns the numbers of inputs and outputs of the layers. The inputs include the appended
-// 1.
+// Layers returns the number of inputs and outputs of each layer. The inputs include the appended 1.
 func (s Shape) Layers() []dpmech.ProductLayer {
 	return []dpmech.ProductLayer{
 		encoderHidden: {Inputs: s.Pixels + 1, Outputs: s.Hidden},
@@ -66,7 +65,7 @@ func (s Shape) Parameters() int {
 type Network struct {
 	Shape
 	weights  [layers]math32.Panels
-	reversed [layers]math32.Panels // transposed weights without biases, for the backward pass; none for layer 0
+	reversed [layers]math32.Panels // transposed weights without biases, for the backward pass; layer 0 has none
 }
 
 // initialSD is the standard deviation of random initial weights and biases, as in d3p's example.
@@ -93,16 +92,16 @@ func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
 	return n, nil
 }
 
-// turn copies the rows [from, to) of a layer's weights to the transposed weights, which the
-// backward pass uses. The first layer has no transposed weights.
+// turn copies the rows [from, to) of a layer's weights to the transposed weights that the backward
+// pass uses. The first layer has no transposed weights.
 func (n *Network) turn(layer, from, to int) {
 	if layer != encoderHidden {
 		math32.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))
 	}
 }
 
-// Layer returns a copy of the weights of a layer by rows. There is a row for each input, and the
-// last row has the biases.
+// Layer returns a copy of a layer's weights, row by row. Each input has a row, and the last row has
+// the biases.
 func (n *Network) Layer(layer int) []float32 {
 	w := n.weights[layer]
 	values := make([]float32, 0, w.Rows*w.Columns)

@@ -8,12 +8,12 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A putting is a plan that keeps a copy of the gradient that each record adds to the sum of the
+// A putting is a plan that keeps a copy of the gradient that each record adds to the sum in the
 // current step.
 type putting struct {
 	*dpmech.ProductPlan
 	batch []uint32
-	put   map[uint32][]float64 // keyed by record
+	put   map[uint32][]float64 // by record
 }
 
 func (p *putting) Next() (batch []uint32, err error) {
@@ -27,8 +27,8 @@ func (p *putting) Put(place int, pairs []dpmech.Pair) error {
 	return p.ProductPlan.Put(place, pairs)
 }
 
-// The test checks that a record whose computation panics adds zero to the sum of its step, and that
-// the other records of its chunk add the same as without the panic. The step returns no error.
+// If the computation of a record panics, the record must add zero to the sum of the step, and the
+// other records of its chunk must add the same as without the panic. The step must return no error.
 func TestRecordThatPanicsAddsZero(t *testing.T) {
 	const records = 60
 	step := func(broken ...uint32) map[uint32][]float64 {
@@ -40,7 +40,7 @@ func TestRecordThatPanicsAddsZero(t *testing.T) {
 		}
 		tr := newTrainer(t, network(t, 5), images, nil, records, Options{Rate: 1e-2, Batch: 30, Workers: 1}, 6)
 		for _, i := range broken {
-			tr.images[i] = make([]byte, 1<<20) // longer than the memory of a pass
+			tr.images[i] = make([]byte, 1<<20) // this is longer than the memory of a pass
 		}
 		p := &putting{ProductPlan: plan}
 		if err := tr.TakePlan(p); err != nil {

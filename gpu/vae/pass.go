@@ -5,18 +5,18 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// recordsAtOnce is the largest number of records that a pass sends through the network together. It
-// fills whole tiles of the matrix product, and the matrices fit in a cache.
+// recordsAtOnce is the maximum number of records that a pass sends through the network together.
+// They fill whole tiles of the matrix product, and the matrices fit in a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
-// A pass computes the outputs and the gradients of the network for a few records together. Each of
-// its matrices has a row for each record and is padded to whole tiles. The inputs of a layer end
-// with a 1, which multiplies the biases.
+// A pass computes the network's outputs and gradients for a few records together. In each of its
+// matrices, every record has a row, and padding rows complete the last tile. The inputs of a layer
+// end in a 1, which multiplies the biases.
 type pass struct {
 	of *Network
-	in [layers]matrix // inputs of each layer, ending with the constant 1 that multiplies the biases
-	// out holds the outputs of each layer. The backward pass replaces each output by the derivative
-	// of the loss with respect to this output.
+	in [layers]matrix // inputs of each layer, followed by a constant 1 that multiplies the biases
+	// out has the outputs of each layer. The backward pass replaces each of them by the derivative
+	// of the loss with respect to it.
 	out      [layers]matrix
 	slope    [layers]matrix // derivatives of each layer's activation function, softplus or logistic
 	back     [layers]matrix // derivatives of the loss with respect to the inputs of each layer
@@ -24,10 +24,10 @@ type pass struct {
 	spread   matrix         // standard deviations s of the latent vectors
 	pairs    []dpmech.Pair
 	nothing  []dpmech.Pair       // pairs of zeros, for a record that contributes nothing
-	places   [recordsAtOnce]int  // positions of the records in the batch
-	put      [recordsAtOnce]bool // whether the sums took the gradient of each record
+	places   [recordsAtOnce]int  // the records' positions in the batch
+	put      [recordsAtOnce]bool // whether the sums have taken each record's gradient
 	words    []uint64
-	bits     dpmech.Stream // stream of a record's random numbers, if the steps belong to a plan
+	bits     dpmech.Stream // a record's random numbers, if the steps belong to a plan
 }
 
 type matrix struct {
@@ -57,24 +57,24 @@ func newPass(n *Network) *pass {
 	return p
 }
 
-// wordsOf returns the number of random words for the pixels of an image.
+// wordsOf returns the number of random words that the pixels of an image need.
 func wordsOf(n *Network) int { return (n.Pixels + 3) / 4 }
 
-// load draws the pixels of an image into a row of inputs. A pixel whose byte in the image is v
-// becomes 1 with probability v/255, up to an error of 2⁻¹⁶, and otherwise 0.
+// load draws the pixels of an image into a row of inputs. A pixel with the byte v becomes 1 with
+// probability v/255, up to an error of 2⁻¹⁶, and 0 otherwise.
 func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	src.Fill(p.words)
 	math32.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
 }
 
-// multiply computes the outputs of layer l for the first records rows.
+// multiply computes the outputs of layer l for the first records rows of the pass.
 func (p *pass) multiply(l, records int) {
 	w := p.of.weights[l]
 	math32.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
 }
 
-// bend applies softplus to the outputs of hidden layer l, and writes the results as inputs of layer
-// l+1. It also writes the derivatives of softplus to p.slope[l].
+// bend applies softplus to the outputs of hidden layer l, and writes the results to the inputs of
+// layer l+1. It writes the derivatives of softplus to p.slope[l].
 func (p *pass) bend(l, records int) {
 	for i := range records {
 		math32.Softplus(p.in[l+1].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.out[l].row(i, p.of.Hidden))
@@ -102,7 +102,7 @@ func (p *pass) deviate(records int) {
 	}
 }
 
-// decode computes the log odds of pixels from the latent vectors.
+// decode computes the log odds of the pixels from the latent vectors.
 func (p *pass) decode(records int) {
 	p.multiply(decoderHidden, records)
 	p.bend(decoderHidden, records)
@@ -135,16 +135,16 @@ func (p *pass) reverse(records int) {
 	p.unbend(encoderHidden, records)
 }
 
-// pull computes the derivatives of the loss with respect to the inputs of layer l from the
-// derivatives with respect to its outputs.
+// pull computes the loss's derivatives with respect to the inputs of layer l, from those with
+// respect to its outputs.
 func (p *pass) pull(l, records int) {
 	w := p.of.reversed[l]
 	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
-// unbend carries derivatives of the loss back through softplus in hidden layer l. It multiplies the
-// derivatives with respect to the values of softplus, which are the inputs of layer l+1, by the
-// derivatives of softplus.
+// unbend carries derivatives of the loss back through the softplus of hidden layer l. The values of
+// softplus are the inputs of layer l+1. unbend multiplies the derivatives with respect to these
+// values by the derivatives of softplus.
 func (p *pass) unbend(l, records int) {
 	for i := range records {
 		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)
@@ -163,7 +163,7 @@ func (p *pass) reverseLatent(i int) {
 	}
 }
 
-// pairsOf returns a pair of vectors for each layer. The outer product of a pair is the gradient of
+// pairsOf returns one pair of vectors per layer. The outer product of a pair is the gradient of
 // record i with respect to the layer's weights. The vectors are valid until the next call.
 func (p *pass) pairsOf(i int) []dpmech.Pair {
 	for l, w := range p.of.weights {
