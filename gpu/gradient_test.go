@@ -114,7 +114,7 @@ func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
 	return q
 }
 
-// checkQuery compares the results of e with those of the plain evaluator.
+// checkQuery compares the results of e with the plain evaluator's.
 func checkQuery(t fatal, e *cpu, plain *materialised, q *Query) {
 	t.Helper()
 	got, total := sumOf(t, e, q)

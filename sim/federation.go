@@ -222,8 +222,8 @@ func (f *Federation) forProposals(n int, do func(i int) error) error {
 // Count returns how many outcomes so far have the given verdict.
 func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
 
-// Run runs the study until it ends or ctx is done. It calls observe after every outcome except that
-// of the last round.
+// Run runs the study until it ends or ctx is done. It calls observe after every outcome, but not
+// after the last round.
 func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) (err error) {
 	defer func() {
 		if free := f.tables.Free(); free != nil {

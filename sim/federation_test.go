@@ -56,8 +56,8 @@ func TestNonPrivateIsPooled(t *testing.T) {
 	}
 }
 
-// largestGap returns the largest relative difference between the posterior's means and sds and
-// those of the reference. Differences between means near zero are in units of the sd.
+// largestGap compares the means and sds of the posterior with the reference, and returns the
+// largest relative difference. Differences between means near zero are in units of the sd.
 func largestGap(r *Result) float64 {
 	var gap float64
 	for i, m := range r.Posterior {

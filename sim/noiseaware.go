@@ -29,7 +29,7 @@ type NoiseAware struct {
 	Covariance [][]float64 `json:"covariance"` // covariance of θ
 }
 
-// Compared contains the intervals of a coefficient under q and the noise-aware posterior.
+// Compared has the intervals of a coefficient under q and under the noise-aware posterior.
 type Compared struct {
 	Name       string   `json:"name"`
 	DataOnly   Interval `json:"data_only"`

@@ -10,7 +10,7 @@ import (
 func TestProgramOfThreeClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string
-		within   float64 // largest allowed distance between a mean and that of the pooled fit, in sds of the pooled fit
+		within   float64 // largest allowed distance of a mean from the pooled fit's mean, in sds of the pooled fit
 	}{
 		"none":   {NonPrivate, .05},
 		"record": {[]string{"privacy.epsilon=500"}, 2.5},

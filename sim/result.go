@@ -72,9 +72,9 @@ type Result struct {
 	// only sums are opened.
 	Influences []Influence `json:"influences,omitempty"`
 
-	// Checks compares outcomes with draws from the posterior. The outcomes are those of the
-	// held-out records or, if Test is nil, of all records. It is nil in version 1 of the study
-	// language, without a posterior, and before [Play.Check].
+	// Checks compares outcomes with draws from the posterior. It uses the held-out records or, if
+	// Test is nil, all records. It is nil in version 1 of the study language, without a posterior,
+	// and before [Play.Check].
 	Checks []fit.Check `json:"predictive_checks,omitempty"`
 
 	Privacy Privacy `json:"privacy"`

@@ -177,7 +177,7 @@ func epsilonOf(t *testing.T, e accountant.Event, p *pvi.Protocol) float64 {
 	return epsilon.Upper
 }
 
-// The costs that a client reviews before it joins must be those of the study with its public
+// Before a client joins, it reviews the costs of the study. They must be computed with the public
 // bounds.
 func TestReviewedCosts(t *testing.T) {
 	st, _ := experiment(t, "standardise/poor-bounds.toml", "simulation.clients=3")

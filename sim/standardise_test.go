@@ -40,9 +40,9 @@ func TestPoorBounds(t *testing.T) {
 	}
 }
 
-// The mean and sd that the scale phase estimates for each column must be those of the records,
-// clamped to the bounds of the last pass, up to the noise of that pass. The bound for each of
-// twelve numbers is 6 sds. For a random seed, a correct program violates one of the bounds with
+// For each column, the scale phase estimates the mean and sd of the values, clamped to the bounds
+// of the last pass. The estimates must be right, up to the noise of that pass. The bound for each
+// of twelve numbers is 6 sds. For a random seed, a correct program violates one of the bounds with
 // probability 2·10⁻⁸. The cost to every observer must include the scale phase.
 func TestStandardisedRun(t *testing.T) {
 	slow(t)

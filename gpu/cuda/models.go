@@ -15,7 +15,7 @@ const (
 	NormalPrior PriorKind = iota // normal distribution of the [Base]; First and Second are not used
 	// StickPrior is the prior of a stick-breaking coordinate when the weights have a symmetric
 	// Dirichlet distribution. First is the distribution's concentration, and Second is the number
-	// of components after that of the coordinate.
+	// of components that come after the coordinate's component.
 	StickPrior
 	LogInverseGamma // logarithm of an inverse-gamma variable; First is the shape and Second the scale
 	LogHalfNormal   // logarithm of a half-normal variable; First is the variance of the normal variable

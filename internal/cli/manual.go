@@ -142,7 +142,8 @@ func (p *roff) command(program string, n *kong.Node) {
 	}
 }
 
-// flags describes the flags that the command n has in addition to those of the commands above it.
+// flags describes the flags of the command n. It leaves out flags that the commands above n have
+// too.
 func (p *roff) flags(n *kong.Node) {
 	for _, f := range n.Flags {
 		if f.Hidden {

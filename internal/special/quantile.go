@@ -32,10 +32,9 @@ func GammaQuantile(shape, z float64) float64 {
 	return gammaNewton(shape, x, target, z > 0)
 }
 
-// gammaNewton returns the number x at which the log probability of a smaller number under the gamma
-// distribution is target. If upper is true, it is the log probability of a larger number. The
-// method is Newton's in log x, and the argument x is the first value. It does not oscillate,
-// because the log probability is a concave function of log x.
+// gammaNewton returns the number below which the gamma distribution has the log probability target
+// or, if upper is true, above which it has it. It uses Newton's method in log x and begins at x.
+// The method does not oscillate, because the log probability is a concave function of log x.
 func gammaNewton(shape, x, target float64, upper bool) float64 {
 	of, sign := mathext.GammaIncReg, 1.0
 	if upper {

@@ -82,7 +82,7 @@ func TestSiteBehindNginx(t *testing.T) {
 	go func() { served <- d.site.Serve() }()
 	browser := serveNginx(t, d.site.Address())
 	t.Cleanup(func() {
-		close(d.state) // the stream of events reads states until it ends
+		close(d.state) // the event stream reads states until it ends
 		check(t, d.site.Shutdown(context.Background()))
 		check(t, <-served)
 	})

@@ -98,7 +98,7 @@ func (c personCase) attack() (attack, error) {
 }
 
 // against returns an attack whose observer guesses whether all rows of a person are present. The
-// claim is the cost that the protocol p states, which may protect persons or single rows.
+// attack tests the cost that the protocol p claims. p may protect persons or single rows.
 func (c personCase) against(p *pvi.Protocol) (attack, error) {
 	event, err := p.Event(method.View{Shares: 1}, accountant.AddRemove, p.Releases())
 	if err != nil {

@@ -25,7 +25,7 @@ func TestSpeedStep(t *testing.T) {
 	}
 }
 
-// The JSON report contains the autoencoder's rates, and the readable one has a line for each
+// The JSON report must have the autoencoder's rates, and the readable report a line for each
 // measured machine.
 func TestSpeedReport(t *testing.T) {
 	r := &speed.Report{

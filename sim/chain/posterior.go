@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Links is the number of states of the Markov chain that [Posterior] runs.
+// Links is the length of the Markov chain that [Posterior] runs.
 const Links = 20000
 
 // leastAccepted is the smallest allowed share of accepted proposals. If a proposal is accepted with
@@ -69,7 +69,7 @@ func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) 
 	return s.mean, s.covariance(), nil
 }
 
-// records contains the records of all shards in the layout that package gpu evaluates.
+// records has the records of all shards, in the layout for package gpu.
 type records struct {
 	fit  *fit.Model
 	each []gpu.Evaluator

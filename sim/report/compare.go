@@ -26,8 +26,7 @@ type Comparison struct {
 }
 
 // A Compared is a run in a comparison. ELPD is the sum of the records' log predictive densities,
-// and Difference is the ELPD minus that of the first run. The standard errors assume independent
-// records.
+// and Difference is the ELPD minus the first run's. The standard errors assume independent records.
 type Compared struct {
 	Folder       string  `json:"folder"`
 	ELPD         float64 `json:"elpd"`

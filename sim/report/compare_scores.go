@@ -23,8 +23,8 @@ type ScoreComparison struct {
 	Runs []ComparedScores `json:"runs"` // in order of decreasing elpd per record
 }
 
-// A ComparedScores is one study in a comparison. Difference is its elpd per record minus that of
-// the first study. DifferenceSE covers both the privacy noise and the sampling error.
+// A ComparedScores is one study in a comparison. Difference is its elpd per record minus the first
+// study's. DifferenceSE covers both the privacy noise and the sampling error.
 type ComparedScores struct {
 	From         string           `json:"from"`           // results folder or file from which the scores were read
 	Seed         uint64           `json:"seed,omitempty"` // seed of the run, if From is a folder

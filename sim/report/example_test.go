@@ -8,7 +8,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// The plan of a study states the cost before anything runs.
+// A plan shows the cost of a study before anything runs.
 func ExamplePlan() {
 	study, err := sim.LoadStudy("../../experiments/linear/one-parameter.toml", nil)
 	if err != nil {

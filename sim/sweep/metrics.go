@@ -12,8 +12,8 @@ import (
 // posteriorMetrics are the names of the metrics of every run.
 var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
-// testMetrics are the metrics of runs with held-out records. A metric that ends in _gap is the
-// value of the pooled fit without privacy minus that of the run, on the same records.
+// testMetrics are the metrics of runs with held-out records. A metric that ends in _gap is how much
+// higher the value is for the pooled fit without privacy than for the run, on the same records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
 // Every row of a trace has the traceMetrics. The testTraceMetrics need held-out records.
@@ -136,7 +136,7 @@ func truth(p *pvi.Protocol, round int) (float64, error) {
 	return truth.Epsilon, err
 }
 
-// A tracePoint contains the metrics of a run after a round.
+// A tracePoint has the metrics of a run after one round.
 type tracePoint struct {
 	round  int
 	values []float64 // values in the order of [Spec.TraceMetrics]

@@ -376,8 +376,8 @@ func Select(cells []Cell, selection string) ([]Cell, error) {
 	return chosen, nil
 }
 
-// parseCondition returns the condition on a property that the text states, or nil if it states
-// none.
+// parseCondition parses text as a condition on a property. It returns nil if text is not a
+// condition.
 func parseCondition(text string) (func(*Cell) bool, error) {
 	for _, op := range []string{"<=", ">=", "!=", "="} {
 		name, level, found := strings.Cut(text, op)

@@ -33,7 +33,7 @@ type kind struct {
 	// If smallest is not 0, clients have different numbers of records ([ranked]). The last client
 	// has smallest records.
 	smallest int
-	clients  int // number of clients, if the cell's number does not apply
+	clients  int // number of clients, if it differs from the cell's
 
 	// If groups is not empty, it declares groups in the model. The study then has a column "site"
 	// after the regressors. The level of this column is the client, and site is the part of η that

@@ -468,9 +468,9 @@ func TestSmallNoise(t *testing.T) {
 	}
 }
 
-// With a rare class, predictions must be about as good as those of the pooled fit. If the method
-// treated the released curvature as exact everywhere, its points would miss the mode, and
-// predictions with these seeds would lose .19 to 1.4 of log score.
+// With a rare class, predictions must be about as good as the pooled fit's. If the method treated
+// the released curvature as exact everywhere, its points would miss the mode, and predictions with
+// these seeds would lose .19 to 1.4 of log score.
 func TestRareClass(t *testing.T) {
 	for _, c := range Cells() {
 		if c.Set != "rare-class" || c.Records != 6000 || c.Epsilon != 2 {

@@ -225,7 +225,7 @@ func line(label, level string, cells []Summary) []string {
 const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
-	// how much lower the log score of the posterior may be than that of the prior
+	// how much lower the posterior's log score may be than the prior's
 	worse       = .01
 	smallSpread = .1 // the posterior mean of a spread must not exceed this if groups do not differ
 )

@@ -19,7 +19,8 @@ type Row struct {
 	Score *float64 `json:"score,omitempty"`
 	Error *float64 `json:"standard_error,omitempty"`
 
-	// Gain is the score minus that of the default settings on the same records, averaged over runs.
+	// Gain is how much higher the score is than with the default settings on the same records,
+	// averaged over runs.
 	Gain      *float64 `json:"gain,omitempty"`
 	GainError *float64 `json:"gain_standard_error,omitempty"`
 

@@ -43,7 +43,7 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// The ε must be that of the composition of all steps of all runs with the scores.
+// The ε must cover all steps of all runs, and the scores.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})

@@ -78,10 +78,10 @@ func (m *messages) size() (int32, error) {
 }
 
 // examine checks the description of a message and returns the length of its body. ok is false if
-// the description states more parts than it can contain, for which the decoder would allocate
-// memory. The description is a FlatBuffer with the tables of Message.fbs, a file in Arrow's
-// documentation. examine panics if a part is outside the description.
-// A message with the columns sets v, with which later messages are checked.
+// the description claims to have more parts than fit into it, because the decoder would allocate
+// memory for all of them. The description is a FlatBuffer with the tables of Message.fbs, a file in
+// Arrow's documentation. examine panics if a part is outside the description. A message with the
+// columns sets v, with which later messages are checked.
 func examine(description []byte, v *views) (body int64, ok bool) {
 	c := &checker{left: shared * len(description), views: v}
 	message := flatbuffers.Table{Bytes: description, Pos: flatbuffers.GetUOffsetT(description)}

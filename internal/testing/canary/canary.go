@@ -42,8 +42,8 @@ func Shown(value any) string {
 	return all.String()
 }
 
-// Absent fails the test if eight consecutive bytes of the secret occur in the text, raw or in any
-// encoding in which bytes are printed.
+// Absent fails the test if eight consecutive bytes of the secret occur in the text, as they are or
+// in any encoding in which Go prints bytes.
 func Absent(t testing.TB, text string, secret []byte) {
 	t.Helper()
 	const window = 8

@@ -9,7 +9,7 @@ import (
 	"fedpvi/dpmech"
 )
 
-// Family contains the laws with probabilities proportional to exp(−|k|/t), for integers t.
+// Family has the laws whose probabilities are proportional to exp(−|k|/t), for integers t.
 var Family = dpmech.Family{Name: "geometric", New: func(sd int64, _ float64) (dpmech.Law, error) {
 	// With this t, the variance is above sd², because it is at least 2t² − 1/6.
 	return law{int64(math.Ceil(float64(sd)*math.Sqrt2/2 + 0.1))}, nil

@@ -78,9 +78,9 @@ func blocksOf(page string) (all []block) {
 	return all
 }
 
-// unproved returns an error for each block of a page that has no name of a test, unless it begins
-// with one of the exceptions. It also returns an error for each exception that does not match
-// exactly one such block.
+// unproved returns an error for each block of a page that names no test, unless it begins with one
+// of the exceptions. It also returns an error for each exception that does not match exactly one
+// such block.
 func unproved(page string, exceptions map[string]string) (errs []error) {
 	used := map[string]int{}
 	for _, b := range blocksOf(page) {

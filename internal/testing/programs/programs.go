@@ -13,7 +13,7 @@ import (
 // A Family is the distribution of a regression's outcome.
 type Family uint8
 
-// Families of outcomes.
+// These are the families of outcomes.
 const (
 	Linear           Family = iota // normal; the standard deviation has a half-Cauchy(Scale) prior
 	Logistic                       // 0 or 1; the linear predictor η is the log odds of 1
