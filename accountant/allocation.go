@@ -9,8 +9,8 @@ import (
 )
 
 // RandomAllocation is one epoch of Steps releases. Each release is a sum of vectors of L2 norm at
-// most 1 with independent N(0, Sigma²) noise on every element. Every record takes part in Picks of
-// the releases, drawn at random and independently of the other records.
+// most 1, with independent N(0, Sigma²) noise on every element. Each record takes part in Picks of
+// the releases, which are drawn at random, independently of the other records.
 //
 // Let k = Steps and σ = Sigma. For one pick, the dominating pair is (1/k) Σ N(e_i, σ²I) against
 // N(0, σ²I) in k dimensions, in both orders, where e_i is the unit vector of dimension i (Feldman,
@@ -20,14 +20,14 @@ import (
 //	δ(ε) = E[(S/k − e^ε)₊]    for removal
 //	δ(ε) = E[(1 − e^ε·S/k)₊]  for addition
 //
-// The mass of each Y_i is moved to the points of a grid without changing its mean. Both functions
-// are convex in S, so this cannot lower δ. An epoch with several picks costs at most as much as
-// Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If such an epoch has one step, or if the
-// noise is too small for the grid, each pick is accounted as one release without amplification. No
-// lower bound on the cost is known.
+// The accountant moves the mass of each Y_i to the points of a grid without changing its mean. Both
+// functions are convex in S, so this cannot lower δ. An epoch with several picks costs at most as
+// much as Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If such an epoch has only one
+// step, or if the noise is too small for the grid, each pick counts as one release without
+// amplification. No lower bound on the cost is known.
 //
-// The mass outside of the grid counts as an infinite loss, so Rényi divergences cannot be computed
-// from the grid. [Renyi] returns an upper bound instead: exp((α−1)·D_α) is jointly convex in both
+// The mass outside the grid counts as an infinite loss, so the grid does not give Rényi
+// divergences. [Renyi] returns an upper bound instead: exp((α−1)·D_α) is jointly convex in both
 // distributions, so D_α of the pair is at most α/2σ², its value for N(e_i, σ²I) against N(0, σ²I).
 type RandomAllocation struct {
 	Steps, Picks int
@@ -57,13 +57,13 @@ func (e RandomAllocation) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// leastAllocated is the smallest noise multiplier for which Y_i (see [RandomAllocation]) fits on
-// the grid.
+// leastAllocated is the smallest noise multiplier for which the grid is large enough for Y_i (see
+// [RandomAllocation]).
 const leastAllocated = 0.6
 
 const (
 	allocationGrid = 1 << 19
-	allocationTail = 1e-14 // mass of one lognormal variable that the grid cuts off at the upper end
+	allocationTail = 1e-14 // mass of one lognormal variable beyond the upper end of the grid
 	allocationSpan = 13    // half-width of the grid for the sum of the lognormal variables, in standard deviations
 )
 
@@ -75,22 +75,22 @@ func (e RandomAllocation) laws() (upper, lower directions, err error) {
 	return upper, directions{}, nil
 }
 
-// allocation is the distribution on a grid of the sum S that [RandomAllocation] defines.
+// allocation is the distribution of the sum S, which [RandomAllocation] defines, on a grid.
 type allocation struct {
 	k, sigma float64
 
 	width      float64
 	sums       []float64 // grid points of S
 	mass       []float64 // probability of each grid point
-	lostNull   float64   // probability under N(0, σ²I) that S is outside the grid
-	lostRecord float64   // probability under the mixture (1/k) Σ N(e_i, σ²I) that S is outside the grid
+	lostNull   float64   // probability that S is outside the grid under N(0, σ²I)
+	lostRecord float64   // probability that S is outside the grid under the mixture (1/k) Σ N(e_i, σ²I)
 }
 
-// compose computes the distribution of S (see [RandomAllocation]) by raising the Fourier transform
+// compose computes the distribution of S (see [RandomAllocation]). It raises the Fourier transform
 // of Y_i to the power k.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // exceeded by Y_i with probability at most allocationTail, for samples of both N(0, σ²) and N(1, σ²)
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // Y_i exceeds this with probability at most allocationTail, whether the sample is from N(0, σ²) or from N(1, σ²)
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid
@@ -100,8 +100,8 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// Divide the mass m of the cell under N(0, σ²) between its ends so that the mean of Y_i
-		// stays the same. first is the integral of Y_i over the cell, which is also its mass under
+		// Split the cell's mass m under N(0, σ²) between its two ends so that the mean of Y_i stays
+		// the same. first is the integral of Y_i over the cell, which is also the cell's mass under
 		// N(1, σ²).
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
@@ -137,8 +137,8 @@ func (a *allocation) compose() {
 	a.lostRecord += recordOut
 }
 
-// coarsen merges cells of the grid of S, fewer near the mean of S. The mass inside each new cell is
-// split between its ends so that the mean stays the same.
+// coarsen merges cells in the grid of S, fewer of them near the mean of S. It splits the mass in
+// each new cell between the two ends so that the mean stays the same.
 func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread float64) {
 	keep := func(index int, m float64) {
 		a.sums = append(a.sums, float64(index)*a.width)
@@ -161,8 +161,8 @@ func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread floa
 	}
 }
 
-// cell returns the probability that Y_i (see [RandomAllocation]) is in [from, to], if it is
-// computed from a sample of N(0, σ²) (null) or of N(1, σ²) (record).
+// cell returns the probability that Y_i (see [RandomAllocation]) is in [from, to]. Y_i is computed
+// from a sample of N(0, σ²) for null, and of N(1, σ²) for record.
 func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
@@ -178,9 +178,9 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	return between(u, v), between(u-1/a.sigma, v-1/a.sigma)
 }
 
-// outside returns Chernoff bounds on the probability that S is outside (low, high), under N(0, σ²I)
-// (null) and under the mixture (1/k) Σ N(e_i, σ²I) (record). The density of the mixture is S/k
-// times that of N(0, σ²I).
+// outside returns Chernoff bounds on the probability that S is outside (low, high). null is for
+// N(0, σ²I), and record for the mixture (1/k) Σ N(e_i, σ²I), whose density is S/k times that of
+// N(0, σ²I).
 func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
 	last := len(y) - 1
 	for last > 0 && y[last] == 0 {

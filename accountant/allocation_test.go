@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// twoSteps returns the exact δ(ε) of an epoch of two steps in which every record takes part in one
-// step. Given Y₁, the expectation over Y₂ is a lognormal option price. The integral over Y₁ is
-// numerical.
+// twoSteps returns the exact δ(ε) of an epoch with two steps in which each record takes part in one
+// step. For a fixed Y₁, the expectation over Y₂ is the price of a lognormal option. The integral
+// over Y₁ is computed numerically.
 func twoSteps(sigma, epsilon float64) (remove, add float64) {
 	call := func(strike float64) (call, put float64) { // returns E(Y − strike)₊ and E(strike − Y)₊
 		if strike <= 0 {
@@ -35,7 +35,7 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	for _, c := range []struct{ sigma, loose, mass float64 }{
 		{3, 1e-3, 1e-9},
 		{1, 1e-2, 1e-4},
-		{0.7, 0.2, 1}, // coarse cells compared with the spread of one lognormal variable, but the bound still holds
+		{0.7, 0.2, 1}, // the cells are coarse compared with the spread of one lognormal variable, but the bound must still hold
 	} {
 		sigma := c.sigma
 		upper, _, err := RandomAllocation{2, 1, sigma, AddRemove}.laws()
@@ -51,9 +51,9 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	}
 }
 
-// The reference is a simulation of E[(1 − e^(ε−L))₊], where L is the privacy loss. With 4·10⁵ draws
-// the standard error is below δ/√(4·10⁵·δ), and an error of five standard errors has a probability
-// of one in a million.
+// The reference is a simulation of E[(1 − e^(ε−L))₊], where L is the privacy loss. With 4·10⁵
+// draws, the standard error is below δ/√(4·10⁵·δ). An error of five standard errors has a
+// probability of one in a million.
 func TestAllocationBySimulation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long under the race detector")
@@ -83,8 +83,8 @@ func TestAllocationBySimulation(t *testing.T) {
 	}
 }
 
-// Random allocation costs about as much as a Poisson sample of the same rate, and never more than
-// releases without amplification.
+// Random allocation must cost about as much as a Poisson sample at the same rate, and never more
+// than releases without amplification.
 func TestAllocationBetweenItsNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		steps  int
@@ -109,8 +109,8 @@ func TestAllocationEdges(t *testing.T) {
 			t.Errorf("%+v costs %g, %+v costs %g", a, x, b, y)
 		}
 	}
-	// With one step, or if every record takes part in every step, nothing is random. The cost is
-	// that of Gaussian releases.
+	// If there is only one step, or if each record takes part in every step, nothing is random. The
+	// cost must then be that of Gaussian releases.
 	same(RandomAllocation{1, 1, 2, ZeroOut}, Gaussian{1, 2, ZeroOut})
 	same(RandomAllocation{9, 9, 2, ZeroOut}, Repeated{Gaussian{1, 2, ZeroOut}, 9})
 	same(RandomAllocation{10, 3, 2, ZeroOut}, Repeated{RandomAllocation{3, 1, 2, ZeroOut}, 3})
@@ -126,8 +126,8 @@ func TestAllocationEdges(t *testing.T) {
 	}
 }
 
-// The bound on the Rényi divergence of an allocation equals the bound for Gaussian releases. It is
-// finite, so a Rényi filter can charge an allocation.
+// The bound on an allocation's Rényi divergence must be the same as for Gaussian releases. In
+// particular it is finite, so that a Rényi filter can charge an allocation.
 func TestAllocationHasARenyiDivergence(t *testing.T) {
 	for _, order := range []float64{1.5, 4, 32} {
 		got, err := Renyi(Repeated{RandomAllocation{4, 1, 2, AddRemove}, 3}, order)

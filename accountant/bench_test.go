@@ -35,7 +35,7 @@ func BenchmarkCalibrateNoiseCertified(b *testing.B) {
 	}
 }
 
-// The orders are those of dp_accounting. An operation should take at most 1 ms.
+// The orders are the same as in dp_accounting. An operation should take at most 1 ms.
 func BenchmarkRenyiCurve(b *testing.B) {
 	p := account(b, headline)
 	var orders []float64

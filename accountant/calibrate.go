@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Target is a privacy target (ε, δ) with Epsilon > 0 and 0 < Delta < 1.
+// Target is a privacy target (ε, δ), with Epsilon > 0 and 0 < Delta < 1.
 type Target struct {
 	Epsilon float64
 	Delta   float64
@@ -21,17 +21,17 @@ func (t Target) Check() error {
 	return errors.Join(positive("epsilon", t.Epsilon), err)
 }
 
-// A Calibration is the value of a mechanism's parameter for which the mechanism meets a target.
+// A Calibration is the parameter value for which a mechanism meets a target.
 type Calibration struct {
 	Value float64 // calibrated noise multiplier, sampling rate or count
-	Cost  Bound   // bounds on ε at the target's δ; Cost.Upper does not exceed the target's ε
-	Left  float64 // target's ε − Cost.Lower: at most this much of the target's ε is unused
+	Cost  Bound   // bounds on ε at the target's δ; Cost.Upper is at most the target's ε
+	Left  float64 // target's ε − Cost.Lower, an upper bound on the part of the target's ε that is not used
 }
 
 // CalibrateNoise returns the smallest noise multiplier for which the event that mechanism returns
 // meets the target. The cost must fall as the noise grows. The result is accurate to a few parts in
-// 10⁴, or to one part in 10⁹ if all releases are Gaussian. It always meets the target: [Account]
-// has checked it.
+// 10⁴. If all releases are Gaussian, it is accurate to one part in 10⁹. It always meets the target,
+// because [Account] has checked it.
 func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, -20*math.Ln2, 40*math.Ln2, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(x))
@@ -44,7 +44,7 @@ func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Even
 }
 
 // CalibrateRate returns the largest sampling rate in [10⁻⁹, 1] for which the event meets the
-// target, to a few parts in 10⁴. The cost must grow with the rate.
+// target. It is accurate to a few parts in 10⁴. The cost must grow with the rate.
 func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, 0, 9*math.Ln10, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(-x))
@@ -56,8 +56,9 @@ func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (
 	return c, nil
 }
 
-// calibrate returns the least x in [low, high] for which the event meets the target. It searches
-// with estimates of the cost, then moves x upwards until the certified cost meets the target.
+// calibrate returns the least x in [low, high] for which the event meets the target. It first
+// searches with estimates of the cost. It then increases x until the certified cost meets the
+// target.
 func calibrate(target Target, low, high float64, event func(x float64) (e Event, value float64, err error)) (Calibration, error) {
 	if err := target.Check(); err != nil {
 		return Calibration{}, err
@@ -78,7 +79,8 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
-	// The mechanism may return an error for an x far from the solution. Treat its cost as infinite.
+	// If x is far from the solution, the mechanism may return an error. Its cost then counts as
+	// infinite.
 	gaussian := true
 	var refusal error
 	x, slope := estimateRoot(target.Epsilon, low, high, func(x float64) float64 {
@@ -99,16 +101,16 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	if !gaussian {
 		goal = tolerance
 	}
-	// The search is Newton's method on the logarithm of the certified cost, which is nearly linear.
-	// Each step aims a little below the target. From the second point on, the slope is computed
-	// from the last two points.
+	// The search applies Newton's method to the logarithm of the certified cost, which is nearly
+	// linear. Each step aims a little below the target. Once there are two points, the slope is
+	// computed from the last two.
 	//
-	// A mechanism may round σ to steps of its lattice, so that the cost is constant over much
-	// longer distances than Newton's steps. While the cost exceeds the target, each step is
-	// therefore at least twice as long as the one before.
+	// If a mechanism rounds σ to its lattice, the cost may be constant over distances that are much
+	// longer than Newton's steps. So as long as the cost exceeds the target, each step is at least
+	// twice as long as the one before.
 	var best, last Calibration
 	found := false
-	met, missed := high, low // smallest x that is known to meet the target, and largest x that is known to miss it
+	met, missed := high, low // smallest x known to meet the target, and largest x known to miss it
 	at := x
 	var previous, previousExcess, least float64
 	for try := range 60 {
@@ -158,12 +160,13 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	return Calibration{}, fmt.Errorf("no value meets epsilon %g at delta %g: at %g the cost is still %g", target.Epsilon, target.Delta, last.Value, last.Cost.Upper)
 }
 
-// estimateRoot returns approximately the least x in [low, high] for which the decreasing function
-// cost is at most goal, or high if there is no such x. slope is the slope of −log cost there.
+// estimateRoot returns an approximation of the least x in [low, high] at which the decreasing
+// function cost is at most goal. If there is no such x, it returns high. slope is the slope of −log
+// cost there.
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
-	// Begin at the point of the range closest to 0 and move outwards: the cost of extreme
-	// parameters takes long to compute.
+	// Begin at the point of the range that is closest to 0 and move outwards, because extreme
+	// parameters take long to evaluate.
 	from, to := low, high
 	x := min(max(0, low), high)
 	a, b := math.NaN(), math.NaN()
@@ -191,7 +194,8 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	if from >= to {
 		return to, 1
 	}
-	// False position (with the Illinois rule) on the logarithm of the cost, which is nearly linear.
+	// Use false position (with the Illinois rule) on the logarithm of the cost, which is nearly
+	// linear.
 	slope = 1
 	for to-from > 1e-10 {
 		middle := from + (to-from)/2
@@ -213,7 +217,8 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	return to, slope
 }
 
-// estimate returns a fast approximation of ε(δ) that is never far below the exact value.
+// estimate returns an approximation of ε(δ) that is quick to compute and never far below the exact
+// value.
 func (p Profile) estimate(delta float64) float64 {
 	if p.Gaussian() {
 		b, _ := p.EpsilonBy(Exact, delta)
@@ -227,7 +232,7 @@ func (p Profile) estimate(delta float64) float64 {
 }
 
 // CalibrateTimes returns the largest number n in [0, most] of steps, rounds or releases for which
-// the event meets the target, with a relative error of at most 10⁻⁴. The cost must grow with n.
+// the event meets the target. The relative error is at most 10⁻⁴. The cost must grow with n.
 func CalibrateTimes(target Target, most int, mechanism func(n int) (Event, error)) (Calibration, error) {
 	c, err := calibrateCount(target, most, mechanism)
 	if err != nil {
@@ -236,7 +241,7 @@ func CalibrateTimes(target Target, most int, mechanism func(n int) (Event, error
 	return c, nil
 }
 
-// calibrateCount returns the largest n in [0, most] that meets the target.
+// calibrateCount returns the largest n in [0, most] for which the event meets the target.
 func calibrateCount(target Target, most int, event func(n int) (Event, error)) (Calibration, error) {
 	if err := target.Check(); err != nil {
 		return Calibration{}, err
@@ -256,7 +261,7 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{float64(n), b, target.Epsilon - b.Lower}, b.Upper <= target.Epsilon, err
 	}
-	// Double the range until the estimated cost exceeds the target, then halve it repeatedly.
+	// Double the range until the estimated cost exceeds the target. Then halve it again and again.
 	low, high := 0, 1
 	for high <= most {
 		_, ok, err := try(high, false)
@@ -268,8 +273,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 		low, high = high, min(2*high, most+1)
 	}
-	// narrow halves the interval [low, high) until its length is at most width. The cost at low
-	// stays within the target; certify selects the certified or the estimated cost.
+	// narrow halves the interval [low, high) until it is at most width long. The cost at low always
+	// meets the target. If certify is true, the certified cost counts, and otherwise the estimate.
 	narrow := func(width int, certify bool) error {
 		for high-low > width {
 			middle := low + (high-low)/2
@@ -288,8 +293,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	if err := narrow(1, false); err != nil {
 		return Calibration{}, err
 	}
-	// The estimated cost can be too high if only Rényi divergences are available. So move upwards
-	// first, then downwards until the certified cost meets the target.
+	// If there are only Rényi divergences, the estimated cost may be too high. So first move
+	// upwards, and then downwards until the certified cost meets the target.
 	for step := max(1, low/8); low < most; step *= 2 {
 		next := min(most, low+step)
 		_, ok, err := try(next, true)

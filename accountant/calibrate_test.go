@@ -33,12 +33,12 @@ func TestCalibrateNoiseOfGaussians(t *testing.T) {
 	})
 }
 
-// If a mechanism rounds σ, its cost is constant over intervals of σ. The cost can then exceed the
+// If a mechanism rounds σ, its cost is constant over intervals of σ. The cost may then exceed the
 // target by less than the tolerance of the search.
 func TestCalibrateNoiseThatIsRounded(t *testing.T) {
 	for _, excess := range []float64{1e-12, 1e-11, 5e-11, 9e-11, 2e-10, 1e-9} {
 		for _, step := range []float64{1e-9, 1e-7, 1e-5} {
-			// At σ = middle, the cost is slightly above the target.
+			// At σ = middle, the cost is slightly higher than the target.
 			middle := 5 / GaussianMu(3, 1e-5) * (1 - excess)
 			c, err := CalibrateNoise(Target{3, 1e-5}, func(sigma float64) (Event, error) {
 				steps := math.Round(math.Log(sigma/middle) / step)
@@ -66,7 +66,7 @@ func TestCalibrateErrors(t *testing.T) {
 	if _, err := CalibrateNoise(Target{1, 1e-5}, func(float64) (Event, error) { return nil, never }); !errors.Is(err, never) {
 		t.Errorf("a mechanism that always returns an error: %v", err)
 	}
-	// CalibrateNoise succeeds although picky returns errors far from the solution.
+	// CalibrateNoise must succeed although picky returns errors far from the solution.
 	picky := func(sigma float64) (Event, error) {
 		if sigma < 3 || sigma > 100 {
 			return nil, never
@@ -81,8 +81,8 @@ func TestCalibrateErrors(t *testing.T) {
 	}
 }
 
-// Calibrated values meet the target, and are within one part in a thousand of the exact solution in
-// the reference file.
+// Calibrated values must meet the target. They must also be within one part in a thousand of the
+// exact solution in the reference file.
 func TestCalibrationVectors(t *testing.T) {
 	var cases []struct {
 		ID, Kind     string

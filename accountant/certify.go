@@ -2,21 +2,21 @@ package accountant
 
 import "math"
 
-// [side.refine] stops when the relative distance between the certified lower and upper bounds is
-// at most tolerance for ε, or deltaTolerance for δ.
+// [side.refine] stops when the relative distance between the certified lower and upper bounds is at
+// most tolerance (for ε) or deltaTolerance (for δ).
 const (
 	tolerance      = 3e-4
 	deltaTolerance = 8e-4
 )
 
 // tiltNats determines the order θ of the tilt, which multiplies the mass at each privacy loss L by
-// e^(θL). The order is lower than that of the saddle point of δ(ε), to give rare events less
-// weight. The integrand of δ(ε) grows by a factor of at most e^tiltNats, so the bounds stay as
-// good.
+// e^(θL). This order is lower than that of the saddle point of δ(ε), so that rare events have less
+// weight. In return, the integrand of δ(ε) grows by a factor of at most e^tiltNats, which makes the
+// bounds no worse.
 const tiltNats = 2
 
-// side selects the bounds to compute: both, or only the upper one. A lower bound alone would have
-// an unknown accuracy.
+// side says which bounds to compute: both, or only the upper one. There is no case with only the
+// lower bound, because its accuracy would be unknown.
 type side int
 
 const (
@@ -24,9 +24,9 @@ const (
 	fromAbove
 )
 
-// refine calls read with up to five grids, each finer than the last. It stops when the bounds are
-// close (for an upper bound, those of two successive grids), or when read fails because the grid is
-// too fine.
+// refine calls read with up to five grids, each finer than the one before. It stops when the bounds
+// are close. If there is only an upper bound, it compares those of two successive grids. It also
+// stops when read fails because the grid is too fine.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)
@@ -56,8 +56,9 @@ func (s side) refine(width, tolerance, lower, upper float64, read func(width flo
 	return lower, upper
 }
 
-// certifiedEpsilon returns bounds on ε(δ) that include all errors of discretisation, truncation and
-// rounding. Rényi divergences give the upper bound if the Fourier transform would be too large.
+// certifiedEpsilon returns bounds on ε(δ) that include all errors from discretisation, truncation
+// and rounding. If the Fourier transform would be too large, the upper bound comes from Rényi
+// divergences.
 func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper float64) {
 	switch rest := delta - c.infinite(); {
 	case !(rest > 0):
@@ -76,9 +77,10 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 	return lower, upper
 }
 
-// narrowed returns bounds on ε at least as close as b, computed on finer grids that are aligned
-// with the losses. Without alignment there is no lower bound if the sampling probability is smaller
-// than the grid width. The upper bound is for δ = low, the lower bound for δ = high.
+// narrowed returns bounds on ε that are at least as close as b. It computes them on finer grids,
+// which are aligned with the losses. Without alignment, there would be no lower bound if the
+// sampling probability is smaller than the grid width. The upper bound is for δ = low, and the
+// lower bound for δ = high.
 func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	if math.IsInf(b.Upper, 1) {
 		return b
@@ -103,8 +105,8 @@ func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	return b
 }
 
-// irrelevant reports whether closer bounds on ε(δ) of the composition are unnecessary: ε(δ) is at
-// most lower, the bounds are already exact, or no ε meets δ.
+// irrelevant reports whether this composition needs no closer bounds on ε(δ). It needs none if ε(δ)
+// is at most lower, if the bounds are already exact, or if no ε meets δ.
 func (c *composition) irrelevant(delta, lower float64) bool {
 	if !(delta > c.infinite()) || c.length() == 1 {
 		return true
@@ -113,8 +115,8 @@ func (c *composition) irrelevant(delta, lower float64) bool {
 	return renyi <= lower
 }
 
-// narrow improves one of the bounds on ε(δ): the upper one if above is true, otherwise the lower
-// one. It stops when the two are close, or when a finer grid hardly helps.
+// narrow improves one of the bounds on ε(δ). If above is true, this is the upper bound, and
+// otherwise the lower. It stops when the two bounds are close, or when a finer grid hardly helps.
 func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, float64) {
 	const close = tolerance / 4
 	s, ok := c.saddleForDelta(delta - c.infinite())
@@ -142,8 +144,8 @@ func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, 
 	return lower, upper
 }
 
-// windowEpsilon returns bounds on ε(δ). It uses only the discretised composition, and no Rényi
-// divergences.
+// windowEpsilon returns bounds on ε(δ) that come only from the discretised composition, and not
+// from Rényi divergences.
 func (c *composition) windowEpsilon(delta float64, want side) (lower, upper float64) {
 	s, ok := c.saddleForDelta(delta - c.infinite())
 	if !ok {
@@ -155,8 +157,8 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns the upper or the lower bound on ε(δ). It tilts the losses by the order of at, on a
-// grid of the given width. guess is an estimate of ε(δ).
+// read returns the upper or the lower bound on ε(δ). It tilts the losses by the order of at and
+// puts them on a grid of the given width. guess is an estimate of ε(δ).
 func (c *composition) read(at saddle, width, guess, delta float64, upper, aligned bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper, aligned)
 	if err != nil {
@@ -165,7 +167,7 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper, aligne
 	return t.read(5*at.spread, guess, 1e-6*delta, func(w *window) (float64, bool) { return w.epsilon(delta) })
 }
 
-// read calls bound with larger and larger windows until it succeeds. The first window extends at
+// read calls bound with larger and larger windows until it succeeds. The first window extends by at
 // least reach to each side of the mean loss.
 func (t *tilting) read(reach, guess, tail float64, bound func(w *window) (float64, bool)) (float64, error) {
 	for {
@@ -183,8 +185,7 @@ func (t *tilting) read(reach, guess, tail float64, bound func(w *window) (float6
 	}
 }
 
-// certifiedDelta returns bounds on δ(ε) that include the same errors as the bounds of
-// certifiedEpsilon.
+// certifiedDelta returns bounds on δ(ε) that include the same errors as those of certifiedEpsilon.
 func (c *composition) certifiedDelta(epsilon float64, s side) (lower, upper float64) {
 	if c.length() == 1 {
 		delta := c.steps[0].law.single(epsilon)
@@ -218,15 +219,15 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	})
 }
 
-// width returns a grid width for which each bound differs from the exact ε by about a quarter of
-// gap. In every step, cells of width h change the variance of the tilted loss by about h²/6, and ε
-// by (θ+½)/2 times this change, where θ is the order of the tilt.
+// width returns a grid width with which each bound differs from the exact ε by about a quarter of
+// gap. In each step, cells of width h change the variance of the tilted loss by about h²/6. This
+// changes ε by (θ+½)/2 times as much, where θ is the order of the tilt.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the smallest sufficient number of grid points. The grid must contain all losses
-// within reach of the mean, and the mass outside it must change δ(ε) by at most blur.
+// size returns the smallest number of grid points that is enough. The grid must include all losses
+// within reach of the mean, and the mass outside must change δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width
@@ -243,11 +244,11 @@ func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 		}
 		if n >= maxTransform {
 			if span >= reach {
-				return n, nil // a transform of this size may still leave out mass; the bounds include that mass
+				return n, nil // a transform of this size may still leave out some mass, but the bounds account for it
 			}
 			return 0, errWindow
 		}
-		// n runs through the powers of two and 1.5 times these powers.
+		// n takes the values of all powers of two, and of 1.5 times these.
 		if n&(n-1) == 0 {
 			n += n / 2
 		} else {

@@ -2,17 +2,17 @@ package accountant
 
 import "math"
 
-// The theorems in this file use only the (ε, δ) or the Rényi divergence of a mechanism, so their
-// bounds are looser than those of [Account]. They are for mechanisms without an event and for
-// comparison with older work. The functions expect ε ≥ 0, k ≥ 1, the δ of a given guarantee in [0,
-// 1) and any other δ in (0, 1), and do not check this. Every result is raised by more than its
-// rounding error.
+// The theorems in this file use only a mechanism's (ε, δ) or Rényi divergence, so their bounds are
+// looser than those of [Account]. They are for mechanisms without an event, and for comparison with
+// older work. The functions expect that ε ≥ 0 and k ≥ 1, that the δ of a given guarantee is in [0,
+// 1), and that any other δ is in (0, 1). They do not check this. Each result is raised by more than
+// its rounding error.
 
-// raised is a factor that covers the rounding errors of a closed form with a few operations.
+// raised is a factor that covers the rounding errors of a closed form with few operations.
 const raised = 1 + 0x1p-50
 
-// BasicComposition returns the guarantee (kε, kδ) of k releases that are each (ε,
-// δ)-private (Dwork et al., "Our Data, Ourselves", 2006).
+// BasicComposition returns the guarantee (kε, kδ) for k releases, each of which is (ε, δ)-private
+// (Dwork et al., "Our Data, Ourselves", 2006).
 func BasicComposition(epsilon, delta float64, k int) (eps, del float64) {
 	return up(float64(k) * epsilon), min(1, up(float64(k)*delta))
 }
@@ -47,14 +47,14 @@ func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	if epsilon < 700 {
 		return min(epsilon, math.Log1p(q*math.Expm1(epsilon))*raised), del
 	}
-	// For ε ≥ 700, e^ε − 1 equals e^ε up to rounding. e^ε itself could overflow.
+	// If ε ≥ 700, e^ε − 1 is equal to e^ε up to rounding, and e^ε itself might overflow.
 	x := epsilon + math.Log(q)
 	eps = max(0, x) + math.Log1p(math.Exp(-math.Abs(x)))
 	return min(epsilon, eps+epsilon*0x1p-50), del
 }
 
-// RenyiEpsilon returns an ε for which a release is (ε, δ)-private if its Rényi divergence at an
-// order α > 1 is at most R = renyi. It expects 0 < δ < 1. The result is
+// If the Rényi divergence of a release at an order α > 1 is at most R = renyi, the release is (ε,
+// δ)-private for the ε that RenyiEpsilon returns. It expects 0 < δ < 1. The result is
 //
 //	max(0, R + log((α−1)/α) − (log δ + log α)/(α−1))
 //
@@ -72,20 +72,21 @@ func RenyiEpsilon(order, renyi, delta float64) float64 {
 	return max(0, renyi+gain-price+margin)
 }
 
-// insideVariation reports whether a divergence (Kullback-Leibler, or Rényi at an order
-// above 1) implies a total variation distance below δ.
+// insideVariation reports whether a divergence implies that the total variation distance is below
+// δ. The divergence is that of Kullback and Leibler, or that of Rényi at an order above 1.
 func insideVariation(divergence, delta float64) bool {
 	return delta*delta > -math.Expm1(-divergence)*raised
 }
 
 // RenyiBudget returns the largest Rényi divergence at an order α > 1 for which [RenyiEpsilon] at δ
-// is at most ε. It is always positive, but tiny if another order fits the target much better.
+// is at most ε. The result is always positive, but tiny if another order fits the target much
+// better.
 func RenyiBudget(order, epsilon, delta float64) float64 {
 	return largest(func(renyi float64) bool { return !(RenyiEpsilon(order, renyi, delta) <= epsilon) })
 }
 
-// largest returns the largest finite x ≥ 0 for which tooMuch is false, or 0 if there is none. As x
-// grows, tooMuch must change from false to true at most once.
+// largest returns the largest finite x ≥ 0 for which tooMuch is false. If there is none, it returns
+// 0. As x grows, tooMuch may change from false to true only once.
 func largest(tooMuch func(float64) bool) float64 {
 	if tooMuch(0) {
 		return 0

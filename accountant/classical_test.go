@@ -81,7 +81,8 @@ func TestAmplify(t *testing.T) {
 	}
 }
 
-// No conversion of the Rényi divergence αρ of a Gaussian release may give less than the exact ε.
+// A Gaussian release has the Rényi divergence αρ. No conversion of it may give less than the exact
+// ε.
 func TestConversionsCoverTheGaussian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rho := math.Exp(rapid.Float64Range(-20, 6).Draw(t, "log rho"))

@@ -2,26 +2,28 @@ package accountant
 
 import "math"
 
-// A composition is a sequence of independent privacy losses for one order of two adjacent inputs. P
-// and Q are the distributions of the output for the first and the second input.
+// A composition is a sequence of independent privacy losses, for one order of two adjacent inputs.
+// P is the distribution of the output for the first input, and Q for the second.
 type composition struct {
 	steps []step
-	// cut is the probability (under P) of the largest losses, which saddle points and contours
-	// leave out. Otherwise outputs too rare to affect δ would dominate the moments.
+	// cut is the probability, under P, of the largest losses, which saddle points and contours
+	// leave out. Otherwise the moments would be dominated by outputs that are too rare to affect δ.
 	cut float64
-	// rules are the quadrature rules of the last call to cumulant, accurate for orders up to made.
+	// rules are the quadrature rules from the last call to cumulant. They are accurate for orders
+	// up to made.
 	rules []*moments
 	made  float64
 }
 
-// A step is the distribution of an event's privacy loss, and the number of times the event happens.
+// A step is the distribution of an event's privacy loss, with the number of times that the event
+// happens.
 type step struct {
 	law   law
 	times float64
 }
 
-// infinite returns the probability of an infinite privacy loss: the probability under P of the
-// outputs that are impossible under Q.
+// infinite returns the probability that the privacy loss is infinite. This is the probability,
+// under P, of all outputs that are impossible under Q.
 func (c *composition) infinite() float64 {
 	var log float64
 	for _, s := range c.steps {
@@ -30,7 +32,7 @@ func (c *composition) infinite() float64 {
 	return -math.Expm1(log)
 }
 
-// length returns the number of steps, counting repetitions.
+// length returns the number of steps, with repetitions.
 func (c *composition) length() float64 {
 	var n float64
 	for _, s := range c.steps {
@@ -39,11 +41,11 @@ func (c *composition) length() float64 {
 	return n
 }
 
-// cumulant returns K(order) = log E e^(order·L) and its first two derivatives, where L is the
-// composed privacy loss without its infinite part.
+// cumulant returns K(order) = log E e^(order·L) and its first two derivatives. L is the composed
+// privacy loss without its infinite part.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
-		c.made = order + min(order, 8) // later calls with slightly larger orders can use the same rules
+		c.made = order + min(order, 8) // so that later calls with slightly larger orders can use the same rules
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
 			var rule *moments
@@ -68,9 +70,9 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	return k, mean, variance
 }
 
-// A saddle is a point c > 0 on the real line at which the integrand of δ(ε) is smallest (see
-// [composition.contour]). epsilon and logDelta approximate ε and log δ by the leading term of the
-// integral.
+// A saddle is a point c > 0 on the real line where the integrand of δ(ε) is smallest (see
+// [composition.contour]). epsilon and logDelta are approximations of ε and log δ from the leading
+// term of the integral.
 type saddle struct {
 	order    float64 // the point c, an order of the moment generating function
 	epsilon  float64
@@ -78,10 +80,10 @@ type saddle struct {
 	spread   float64 // standard deviation of the loss L tilted by e^(cL)
 }
 
-// maxOrder is the order above which the search for a [saddle] gives up.
+// maxOrder is the order at which the search for a [saddle] gives up.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle of the given order, with the ε that puts it there.
+// saddleAt returns the saddle of the given order. Its ε is the one that has the saddle there.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)
@@ -94,8 +96,9 @@ func (c *composition) saddleAt(order float64) saddle {
 	}
 }
 
-// saddleWhere returns the saddle of least order for which beyond is true, to one part in a
-// thousand. beyond must be monotone in the order. ok is false if there is no such saddle.
+// saddleWhere returns the saddle with the least order for which beyond is true, to one part in a
+// thousand. As the order grows, beyond must change at most once. If there is no such saddle, ok is
+// false.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)
@@ -153,7 +156,7 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 }
 
 // before moves the saddle s to a lower order, at which rare large losses have less weight. The
-// order is at least half that of s, and the integrand at most e^nats times its value at s.
+// order becomes at least half of the old one, and the integrand at most e^nats times as large.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

@@ -6,19 +6,19 @@ import (
 	"math/cmplx"
 )
 
-// errContour is returned if the integrand falls too slowly along the contour, as for a few steps
-// with small sampling rates.
+// errContour is returned if the integrand falls too slowly along the contour. This happens for a
+// few steps with small sampling rates.
 var errContour = errors.New("contour: the moment generating function does not fall along the contour")
 
-// maxContour limits the points on the contour, and maxContourWork their product with the points of
-// the quadrature.
+// maxContour limits the number of points on the contour. maxContourWork limits its product with the
+// number of quadrature points.
 const (
 	maxContour     = 1 << 14
 	maxContourWork = 1 << 23
 )
 
-// A contour holds the moment generating function M of the privacy loss along a vertical line in the
-// complex plane, with real part c > 0. It gives
+// A contour has the moment generating function M of the privacy loss along a vertical line in the
+// complex plane, whose real part is c > 0. It gives
 //
 //	δ(ε) = (1/2πi) ∫ M(s) e^(−sε) / (s(s+1)) ds
 //
@@ -26,17 +26,17 @@ const (
 // 3.1). The trapezoid rule is accurate to a dozen digits here, but this is not proved.
 type contour struct {
 	order, step float64
-	logs        []complex128 // K(s) − K(c) − log s(s+1), with K = log M and s = c+it, for t = 0, step, 2·step, ...
-	cumulant    float64      // K(c) = log M(c), for the real part c of the line
+	logs        []complex128 // K(s) − K(c) − log s(s+1) for t = 0, step, 2·step, ..., where K = log M and s = c+it
+	cumulant    float64      // K(c) = log M(c), where c is the real part of the line
 	infinite    float64
 }
 
-// contour evaluates the moment generating function along a line left of the saddle. Let c be the
-// real part of the line, and 2π/d the step. The trapezoid rule computes the sum of δ(ε + kd)e^(kcd)
-// over all integers k instead of δ(ε). The step is so small that the terms with k ≠ 0 are below
-// 10⁻¹⁵ of δ: for k < 0 because δ ≤ 1, for k > 0 by Chernoff's bound at the saddle. nats is the
-// logarithm of the integrand on the line over the integrand at the saddle. A larger nats makes the
-// result less accurate.
+// contour evaluates the moment generating function along a line to the left of the saddle. Let c be
+// the real part of the line, and 2π/d the step. Instead of δ(ε), the trapezoid rule computes the
+// sum of δ(ε + kd)e^(kcd) over all integers k. The step is so small that the terms with k ≠ 0 are
+// below 10⁻¹⁵ of δ: for k < 0 because δ ≤ 1, and for k > 0 because of Chernoff's bound at the
+// saddle. nats is the logarithm of the ratio between the integrand on the line and at the saddle.
+// The larger it is, the less accurate is the result.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order
@@ -55,8 +55,9 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	return nil, errContour
 }
 
-// walk evaluates the integrand of δ(ε) along the line, up to the given frequency. It returns true
-// as soon as the integrand is negligible, and errContour if it would need too many points.
+// walk evaluates the integrand of δ(ε) along the line, up to the given frequency. As soon as the
+// integrand is negligible, it returns true. If it would need too many points, it returns
+// errContour.
 func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)
@@ -88,8 +89,8 @@ func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 // along adds times·(K(c+it) − K(c)) to dst for t = 0, step, 2·step, ..., where K is the logarithm
 // of the moment generating function.
 //
-// Each step of t rotates the complex weight of each loss by an angle. Half angles avoid
-// cancellation in 1 − cos.
+// From each t to the next, the complex weight of each loss is rotated by an angle. Half angles
+// avoid cancellation in 1 − cos.
 func (m *moments) along(dst []complex128, c, step, times float64) {
 	k, _, _ := m.cumulant(c)
 	n := len(m.loss)
@@ -107,10 +108,10 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 		cos[i] = 1
 		turnSin[i], turnCos[i] = math.Sincos(step * l / 2)
 	}
-	// e^(itL) is 1 + itL and a remainder. In effect only the remainder is summed over the nodes:
-	// the mean of L comes from cumulant, which computes it without cancellation.
+	// e^(itL) is 1 + itL plus a remainder. In effect, only the remainder is summed over the nodes.
+	// The mean of L comes from cumulant, which computes it without cancellation.
 	_, mean, _ := m.cumulant(c)
-	var dropped float64 // mean of the tilted loss over the nodes that are not skipped
+	var dropped float64 // mean of the tilted loss over the nodes that are used
 	for i, l := range loss {
 		dropped += weight[i] * l
 	}
@@ -146,8 +147,8 @@ func (l *contour) delta(epsilon float64) float64 {
 	return l.infinite + math.Exp(l.cumulant-l.order*epsilon)*sum*l.step/math.Pi
 }
 
-// contourEpsilon returns ε(δ) and an estimate of its error: the difference from a second contour.
-// For a single step it integrates the density directly.
+// contourEpsilon returns ε(δ) with an estimate of its error, which is the difference from a second
+// contour. If there is only one step, it integrates the density directly.
 func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		epsilon = leastEpsilon(c.steps[0].law.single, delta)
@@ -172,13 +173,13 @@ func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate floa
 	if err != nil {
 		return 0, 0, err
 	}
-	// δ falls with ε approximately like e^(−cε), where c is the order, so the error of ε is the
-	// relative error of δ divided by c.
+	// As ε grows, δ falls approximately like e^(−cε), where c is the order. So the error of ε is
+	// the relative error of δ divided by c.
 	return epsilon, math.Abs(other.delta(epsilon)/delta-1) / s.order, nil
 }
 
-// contourDelta returns δ(ε) and an estimate of its error: the difference between the integrals
-// along two lines.
+// contourDelta returns δ(ε) with an estimate of its error, which is the difference between the
+// integrals along two lines.
 func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		delta = c.steps[0].law.single(epsilon)
@@ -200,8 +201,9 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 	return delta, math.Abs(other.delta(epsilon) - delta), nil
 }
 
-// solveFalling solves f(x) = goal to full precision for a decreasing positive f, or returns 0 if
-// the solution is negative. The search begins at guess with a step of length width, which doubles.
+// solveFalling solves f(x) = goal to full precision for a positive, decreasing f. If the solution
+// is negative, it returns 0. The search begins at guess. Its first step has the length width, and
+// each step is twice as long as the last.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0
@@ -230,7 +232,7 @@ func solveFalling(f func(float64) float64, goal, guess, width float64) (float64,
 	if !(atLow >= goal && atHigh <= goal) {
 		return 0, errContour
 	}
-	// False position (with the Illinois rule) on the logarithm of f, which is nearly linear.
+	// Use false position (with the Illinois rule) on the logarithm of f, which is nearly linear.
 	value := func(delta float64) float64 {
 		if delta <= 0 {
 			return -800

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// DiscreteGaussian is a release of an integer vector of L2 sensitivity Sensitivity. The noise of
-// every element is the sum of Shares independent samples of the discrete Gaussian N_Z(0, Sigma²).
+// DiscreteGaussian is a release of an integer vector whose L2 sensitivity is Sensitivity. The noise
+// of each element is the sum of Shares independent samples of the discrete Gaussian N_Z(0, Sigma²).
 //
 // The accountant replaces the noise with a continuous Gaussian of variance v = Shares·Sigma² − 1/12
 // that is rounded to integers, and adds a bound on the max divergence between the two. The proof
@@ -36,16 +36,16 @@ type DiscreteGaussian struct {
 	Adjacency   Adjacency
 }
 
-// minDiscreteSigma is the smallest σ for a release of a vector. The log ratio in [DiscreteGaussian]
-// is a series in 1/s², where s² is the variance of the noise, and the cost contains only its first
-// term. At the integer k the second term is (k/s)²/s² times the first, which is below 2⁻⁸ for |k| ≤
-// 64s and s > 1024.
+// minDiscreteSigma is the smallest σ for releasing a vector. The log ratio in [DiscreteGaussian] is
+// a series in 1/s², where s² is the variance of the noise, and the cost covers only its first term.
+// At the integer k, the second term is (k/s)²/s² times the first. For |k| ≤ 64s and s > 1024, this
+// is below 2⁻⁸.
 const minDiscreteSigma = 1024
 
 // smoothing is the variance of a Gaussian that the lower bound adds to the discrete Gaussian, as
-// post-processing. With s² the variance of the discrete Gaussian, the sum is N(0, s² + smoothing)
-// up to a max divergence of 4e^(−2π²·smoothing) (Poisson summation), which smoothingDivergence
-// bounds.
+// post-processing. If the discrete Gaussian has the variance s², the sum is N(0, s² + smoothing) up
+// to a max divergence of 4e^(−2π²·smoothing), by Poisson summation. smoothingDivergence bounds
+// this.
 const (
 	smoothing           = 4
 	smoothingDivergence = 0x1p-110
@@ -78,8 +78,9 @@ func (e DiscreteGaussian) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// laws returns distributions of the privacy loss for a single integer: an attacker must distinguish
-// the noise Y from Y + Sensitivity. Losses and masses are rounded up in upper, and down in lower.
+// laws returns distributions of the privacy loss for a single integer, where an attacker must tell
+// the noise Y from Y + Sensitivity. In upper, losses and masses are rounded up, and in lower they
+// are rounded down.
 func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	sum, err := newDiscreteSum(e.Sigma*e.Sigma, e.Shares)
 	if err != nil {
@@ -88,7 +89,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	losses, masses, rest := sum.atoms(int(e.Sensitivity))
 	var above, below law
 	above.infinite = rest
-	for i, mass := range masses { // sum.atoms rounded losses and masses up by at most a third of slack, so the lower bound takes off slack
+	for i, mass := range masses { // sum.atoms rounded losses and masses up, by at most a third of slack; the lower bound subtracts slack
 		slack := 8*sum.err + 0x1p-48
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})
@@ -97,6 +98,6 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 }
 
 // roundingDivergence returns the leading term of the largest log ratio between the rounded Gaussian
-// of variance s² − 1/12 and the discrete Gaussian with parameter s, over integers |k| ≤ z·s. It
-// requires z ≥ 2.5.
+// of variance s² − 1/12 and the discrete Gaussian with parameter s. The maximum is over all
+// integers |k| ≤ z·s, where z must be at least 2.5.
 func roundingDivergence(s, z float64) float64 { return math.Pow(z/s, 4) / 2880 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// masses is a distribution of the privacy loss on a grid. A loss is a multiple of the grid's width,
-// or infinite. Several entries can have the same index.
+// masses is a distribution of the privacy loss on a grid. Each loss is infinite or a multiple of
+// the grid width. Several entries may have the same index.
 type masses struct {
 	index    []int
 	mass     []float64
@@ -15,10 +15,10 @@ type masses struct {
 	cut      bool // whether the distribution is incomplete because it would have more than maxCells cells
 }
 
-// maxCells is the maximum number of cells in the discretised loss of one event.
+// maxCells is the maximum number of cells for the discretised loss of one event.
 const maxCells = 1 << 19
 
-// full reports whether the distribution has more than maxCells cells, and sets cut if so.
+// full reports whether the distribution has more than maxCells cells. If so, it sets cut.
 func (m *masses) full() bool {
 	m.cut = m.cut || len(m.index) > maxCells
 	return m.cut
@@ -32,24 +32,24 @@ func (m *masses) add(index int, mass float64) {
 }
 
 // A grid divides the losses into cells. Each boundary is offset plus a multiple of width. The error
-// of ε grows with the mass of a cell and the square of its width, so the cells are one width wide
-// where most of the tilted mass is, and double in width whenever the mass beyond them has fallen by
-// a factor of 2^2.5.
+// of ε grows with a cell's mass and with the square of its width. So where most of the tilted mass
+// is, the cells are one width wide. Further out, the cell width doubles whenever the mass beyond
+// has fallen by a factor of 2^2.5.
 type grid struct {
 	width       float64
-	offset      float64   // loss of the grid point 0
-	left, right []float64 // losses beyond which the cells are 2, 4, 8, ... widths wide
+	offset      float64   // loss at grid point 0
+	left, right []float64 // beyond these losses, the cells are 2, 4, 8, ... widths wide
 }
 
 func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 
-// below returns the largest grid point whose loss is at most loss.
+// below returns the largest grid point whose loss does not exceed loss.
 func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
 
 // newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). If aligned is
-// true, it finds the interval of length width with the largest tilted mass and places a grid point
-// at the mean loss in it. Otherwise almost all mass would lie between two grid points if the
-// sampling probability is below width.
+// true, it looks for the interval of length width that has the most tilted mass, and puts a grid
+// point at the mean loss in this interval. Without this, almost all mass would lie between two grid
+// points if the sampling probability is below width.
 func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)
@@ -90,8 +90,9 @@ func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	return g
 }
 
-// heaviest returns the mean loss in the interval of length width with the largest mass, or the loss
-// of an atom with more than half of this mass. ascending lists the indices of loss by loss.
+// heaviest returns the mean loss in the interval of length width that has the most mass. If an atom
+// has more than half of this mass, heaviest returns the atom's loss instead. ascending has the
+// indices of loss, sorted by loss.
 func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, width float64) float64 {
 	var most, inside, moment, mean float64
 	first := 0
@@ -114,7 +115,7 @@ func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, 
 	return mean
 }
 
-// after returns the upper end of the cell that begins at the grid point index.
+// after returns the upper end of the cell that begins at the given grid point.
 func (g grid) after(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -127,8 +128,8 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// before returns the lower end of the cell that ends at the grid point index. It is used where
-// cells are built from the largest loss downwards.
+// before returns the lower end of the cell that ends at the given grid point. It is used if cells
+// are built downwards from the largest loss.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -142,14 +143,14 @@ func (g grid) before(index int) int {
 }
 
 // split returns a distribution on the grid that dominates l: its δ(ε) is at least that of l for
-// every ε. It divides the mass of each cell [a, b] between its ends without changing the total
-// masses under P and Q. With the densities p and q of P and Q, the end b gets
+// every ε. It splits the mass in each cell [a, b] between the two ends, without changing the total
+// masses under P and Q. If p and q are the densities of P and Q, the end b gets
 //
 //	∫ (p − e^a q) / (1 − e^(a−b))
 //
 // (Doroshenko et al., "Connect the Dots: Tighter Discrete Approximations of Privacy Loss
-// Distributions", 2022). Each cell is computed separately, so that small masses keep their
-// accuracy. A mass under P of at most cut is moved to an infinite loss.
+// Distributions", 2022). Each cell is computed on its own, so that small masses stay accurate. A
+// mass of at most cut, under P, is moved to an infinite loss.
 func (l law) split(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -187,17 +188,17 @@ func (l law) split(g grid, cut float64) masses {
 	return m
 }
 
-// belowReach bounds the probability under P of the outputs below the interval of [pair.reach],
-// which begins span standard deviations below the mean.
+// belowReach bounds the probability, under P, of the outputs below the interval of [pair.reach].
+// This interval begins span standard deviations below the mean.
 const belowReach = 1e-22
 
 // integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi, where p and q are the
-// densities of the part. Both integrals have an error of about 10⁻¹³·∫ p.
+// part's densities. The error of both integrals is about 10⁻¹³·∫ p.
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
-	// t is the width of the interval in units of the distance over which the densities change
-	// noticeably, which is about smooth and less in the tails.
+	// t is the width of the interval, in units of the distance over which the densities change
+	// noticeably. This distance is about smooth, but shorter in the tails.
 	t := width / smooth * (1 + max(math.Abs(lo), math.Abs(hi))/smooth)
 	r, panels := rule3, 1
 	switch {
@@ -220,11 +221,11 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	return mass * width, excess * width
 }
 
-// merge returns a distribution on the grid that l dominates. It merges each cell of outputs into
-// one, which is post-processing; the loss is then the logarithm of the ratio of the cell's masses
-// under P and Q. A cell begins at a loss below its grid point and extends until this loss is the
-// grid point. Atoms and the last cell are rounded down to the grid. A mass under P of at most cut
-// is left out.
+// merge returns a distribution on the grid that l dominates. It merges all outputs in a cell into
+// one, which is post-processing. The loss of the merged output is the logarithm of the ratio
+// between the cell's masses under P and Q. A cell begins at a loss below its grid point, and is
+// just long enough for the merged loss to be at the grid point. Atoms and the last cell are rounded
+// down to the grid. A mass of at most cut, under P, is left out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -236,8 +237,8 @@ func (l law) merge(g grid, cut float64) masses {
 		switch {
 		case lo >= hi:
 		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
-			// The last cell would contain most of the mass, and rounding its loss would make the
-			// bound much looser. Build the cells from the largest loss downwards instead.
+			// Most of the mass would be in the last cell, and rounding its loss would make the
+			// bound much looser. So build the cells downwards from the largest loss.
 			p.mergeDown(&m, g, lo, hi)
 		default:
 			p.mergeInto(&m, g, lo, hi)
@@ -248,7 +249,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(lo)) + 1
-	var shift float64 // predicts the end of the next cell: (last cell's part above its grid point)/(part below) − 1
+	var shift float64 // predicts where the next cell ends: (last cell's part above its grid point)/(part below) − 1
 	for begin := lo; !m.full(); {
 		at := g.at(index)
 		reach := at - p.loss(begin)
@@ -267,8 +268,7 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeDown is like mergeInto, but begins with the cell of the largest loss and continues
-// downwards.
+// mergeDown is like mergeInto, but builds the cells downwards from the largest loss.
 func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(hi))
 	if g.at(index) == p.loss(hi) {
@@ -288,8 +288,8 @@ func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeRest merges the outputs from lo to hi into a single cell, with its loss rounded down to a
-// grid point.
+// mergeRest merges the outputs from lo to hi into a single cell, and rounds its loss down to a grid
+// point.
 func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	rest, excess := p.integrate(lo, hi, 1)
 	if rest > 0 && rest > excess {
@@ -297,33 +297,34 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell returns the end and the mass under P of the cell that begins at the output begin and
-// whose merged loss is target, to about tolerance. ok is false if the cell would end beyond hi. The
+// mergeCell returns the end and the mass, under P, of the cell that begins at the output begin and
+// has the merged loss target, to about tolerance. If the cell would end beyond hi, ok is false. The
 // search begins at guess, an estimate of the loss at the end.
 func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(target)
-	// With the densities p and q of the part and l = target, the integral ∫ (p − e^l·q) from begin
-	// falls while the loss at its upper limit is below l, and rises afterwards.
+	// Let p and q be the part's densities, and l = target. The integral ∫ (p − e^l·q) from begin
+	// falls as long as the loss at its upper limit is below l, and rises afterwards.
 	return p.balance(max(begin, p.at(target)), hi, p.at(guess), factor, tolerance, 1, func(end float64) (mass, excess float64) {
 		return p.integrate(begin, end, factor)
 	})
 }
 
-// mergeCellDown returns the beginning and the mass under P of the cell that ends at the output end
-// and whose merged loss is target. ok is false if the cell would begin before lo.
+// mergeCellDown returns the beginning and the mass, under P, of the cell that ends at the output
+// end and has the merged loss target. If the cell would begin before lo, ok is false.
 func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(target)
-	// With the densities p and q of the part and l = target, the integral ∫ (p − e^l·q) up to end
-	// rises as its lower limit decreases, until the loss there is l, and falls afterwards.
+	// Let p and q be the part's densities, and l = target. As the lower limit decreases, the
+	// integral ∫ (p − e^l·q) up to end rises until the loss at this limit is l, and falls
+	// afterwards.
 	high := min(end, p.at(target))
 	return p.balance(lo, high, high, factor, tolerance, -1, func(begin float64) (mass, excess float64) {
 		return p.integrate(begin, end, factor)
 	})
 }
 
-// balance searches between low and high for the limit x at which the integral excess of p −
-// factor·q is zero, up to tolerance times the integral mass of p. side is 1 if x is the upper limit
-// of the integrals, and −1 if it is the lower one. ok is false if there is no such x.
+// balance looks between low and high for the limit x at which the integral excess of p − factor·q
+// is zero, up to tolerance times the integral mass of p. If side is 1, x is the upper limit of the
+// integrals, and if side is −1, the lower one. If there is no such x, ok is false.
 func (p part) balance(low, high, guess, factor, tolerance, side float64, integrals func(x float64) (mass, excess float64)) (x, mass float64, ok bool) {
 	if low >= high {
 		return 0, 0, false
@@ -350,5 +351,5 @@ func (p part) balance(low, high, guess, factor, tolerance, side float64, integra
 	return 0, 0, false
 }
 
-// mergeError bounds the distance of a merged cell's loss from its grid point, in grid widths.
+// mergeError bounds how far a merged cell's loss is from its grid point, in grid widths.
 const mergeError = 1e-9

@@ -1,9 +1,9 @@
 // Package accountant computes the privacy cost of noisy releases.
 //
 // An [Event] describes a release: the kind and size of the noise, the sample, and the [Adjacency].
-// Events are composed with [Composed] and [Repeated]. [Account] returns the [Profile] of an event,
-// with bounds on the smallest ε for a δ, and on the smallest δ for an ε. It returns an error for a
-// combination of events for which there is no proof.
+// [Composed] and [Repeated] combine events. [Account] returns the [Profile] of an event, with
+// bounds on the smallest ε for a δ, and on the smallest δ for an ε. If there is no proof for a
+// combination of events, it returns an error.
 //
 // A researcher usually calls
 //
@@ -16,15 +16,15 @@
 //   - [Profile.TruePositiveRate], [Profile.Accuracy] and the other functions of risk.go for
 //     the success of an attacker.
 //
-// Sensitivity and noise have the same unit. A noise multiplier is the standard deviation of the
+// Sensitivity and noise are in the same unit. A noise multiplier is the standard deviation of the
 // noise divided by the clip C. Events of different adjacencies cannot be composed, because "one
-// record more or less" and "one record replaced" are different statements.
+// record more or less" and "one record replaced" are different promises.
 //
 // # Methods
 //
-// In this package a law is a probability distribution, usually the distribution of a privacy loss.
-// Every event has one law for each order of two adjacent inputs (pair.go, law.go). The methods
-// compose these laws:
+// In this package, a law is a probability distribution, usually that of a privacy loss. Each event
+// has one law for each order of two adjacent inputs (pair.go, law.go). The methods compose these
+// laws:
 //
 //   - [Exact] composes Gaussian releases in closed form (gaussian.go).
 //   - [LossDistribution] composes all events by a Fourier transform of the discretised laws. The

@@ -9,24 +9,23 @@ import (
 	"slices"
 )
 
-// The encoding of an event for ledgers and messages is one byte for the version, followed by the
-// event: one byte for its kind, then its fields in the order of the struct. A float64 is its bits,
-// a count eight bytes and an adjacency one byte, all little-endian. Repeated is its count, then the
-// event. Composed is the number of its events in four bytes, then the events. Every event that can
-// be accounted has exactly one encoding. UnmarshalEvent refuses all other bytes.
+// In ledgers and messages, an event is encoded as one byte for the version, one byte for the
+// event's kind, and its fields in the order of the struct. A float64 is its eight bytes, a count
+// has eight bytes and an adjacency one byte, all little-endian. Repeated is its count, followed by
+// the event. Composed is the number of its events in four bytes, followed by the events. Each event
+// that can be accounted has exactly one encoding, and UnmarshalEvent refuses all other bytes.
 
-// EventVersion is the version of the encoding of events.
+// EventVersion is the version of the event encoding.
 const EventVersion = 1
 
 const (
-	// MaxEventSize is the maximum length in bytes of the encoding of an event.
+	// MaxEventSize is the maximum length of an encoded event in bytes.
 	MaxEventSize  = 64 << 10
 	maxEventDepth = 16
 )
 
 // kinds lists the events that have an encoding. Their indices are part of the encoding and never
-// change their meaning. The fields of an event are float64, int and Adjacency, except in Repeated
-// and Composed.
+// change their meaning. All fields are float64, int and Adjacency, except in Repeated and Composed.
 var kinds = [...]Event{
 	1:  Gaussian{},
 	2:  DiscreteGaussian{},
@@ -40,11 +39,11 @@ var kinds = [...]Event{
 	10: Composed{},
 }
 
-// ErrEventForm is returned for bytes that are not the encoding of an event.
+// ErrEventForm is returned for bytes that are not an encoded event.
 var ErrEventForm = errors.New("not the encoding of an event: the bytes were changed, cut short, or written by another program")
 
-// MarshalEvent returns the encoding of e, or an error if the accountant does not support e, or if e
-// is too large or nested too deeply.
+// MarshalEvent returns the encoding of e. If the accountant does not support e, or if e is too
+// large or nested too deeply, it returns an error.
 func MarshalEvent(e Event) ([]byte, error) {
 	if _, err := tallyOf(e); err != nil {
 		return nil, fmt.Errorf("write event: %w", err)
@@ -60,8 +59,7 @@ func MarshalEvent(e Event) ([]byte, error) {
 	return w.b, nil
 }
 
-// UnmarshalEvent decodes the bytes that MarshalEvent returned. It returns an error for
-// all other bytes.
+// UnmarshalEvent decodes the output of MarshalEvent. For all other bytes, it returns an error.
 func UnmarshalEvent(b []byte) (Event, error) {
 	if len(b) == 0 || len(b) > MaxEventSize {
 		return nil, ErrEventForm
@@ -125,7 +123,7 @@ func (w *eventWriter) fields(event reflect.Value) {
 
 func (w *eventWriter) count(n int) { w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n)) }
 
-// An eventReader decodes an event. After the first error it reads no more bytes.
+// An eventReader decodes an event. After the first error, it does not read any more bytes.
 type eventReader struct {
 	b      []byte
 	failed bool
@@ -134,15 +132,15 @@ type eventReader struct {
 func (r *eventReader) take(n int) []byte {
 	if r.failed || n > len(r.b) {
 		r.failed = true
-		return make([]byte, n) // zeros replace the missing bytes; n is at most 8
+		return make([]byte, n) // zeros in place of the missing bytes; n is at most 8
 	}
 	taken := r.b[:n]
 	r.b = r.b[n:]
 	return taken
 }
 
-// float reads a number. It refuses −0, which MarshalEvent writes as 0. The range is checked later,
-// with the whole event.
+// float reads a number. It refuses −0, because MarshalEvent writes this as 0. The range is checked
+// later, with the whole event.
 func (r *eventReader) float() float64 {
 	x := math.Float64frombits(binary.LittleEndian.Uint64(r.take(8)))
 	if x == 0 && math.Signbit(x) {
@@ -160,7 +158,7 @@ func (r *eventReader) count() int {
 	return int(n)
 }
 
-// adjacencies lists the adjacencies. In the encoding, an adjacency is its index in this list.
+// adjacencies lists the adjacencies. Their indices are used in the encoding.
 var adjacencies = [...]Adjacency{1: AddRemove, 2: ReplaceOne, 3: ZeroOut}
 
 func (r *eventReader) adjacency() Adjacency {
@@ -202,8 +200,8 @@ func (r *eventReader) event(depth int) Event {
 	return event.Interface().(Event)
 }
 
-// composed reads a Composed event. Every event takes at least one byte, so it allocates no more
-// than in proportion to the remaining bytes.
+// composed reads a Composed event. Each event takes at least one byte, so the memory that composed
+// allocates is in proportion to the bytes that are left.
 func (r *eventReader) composed(depth int) Event {
 	n := int64(binary.LittleEndian.Uint32(r.take(4)))
 	if n > int64(len(r.b)) {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// oneOfEach has an event of every kind with its encoding, written by hand from the format in
+// oneOfEach has an event of each kind with its encoding, which was written by hand according to
 // encoding.go.
 var oneOfEach = []struct {
 	event    Event

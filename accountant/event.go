@@ -11,20 +11,20 @@ import (
 // [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation], [Laplace], [Approximate],
 // [Repeated], [Composed] and [Outcomes].
 type Event interface {
-	// addTo adds the event to t the given number of times.
+	// addTo adds the event to t, times times.
 	addTo(t *tally, times float64) error
 }
 
-// A tally adds up the events of a composition.
+// A tally sums up the events of a composition.
 type tally struct {
-	adjacency  Adjacency // adjacency of all events; empty for an empty composition
+	adjacency  Adjacency // adjacency of all events; empty if there are no events yet
 	muSquared  float64   // Σ μ² of the Gaussian releases, rounded up; μ is sensitivity/σ
-	leastMu    float64   // lower bound on √(Σ μ²), below √muSquared if the exact μ of a release is unknown
+	leastMu    float64   // lower bound on √(Σ μ²); it is below √muSquared if the exact μ of a release is unknown
 	divergence float64   // bound on the max divergence between the composition and its Gaussian approximation
-	samples    []counted // all events that are not Gaussian, in order of first appearance
+	samples    []counted // all events that are not Gaussian, in the order in which they first occurred
 }
 
-// counted is an event that is not Gaussian, and the number of times it occurs.
+// counted is an event that is not Gaussian, with the number of times that it occurs.
 type counted struct {
 	event lossy
 	times float64
@@ -33,22 +33,23 @@ type counted struct {
 // lossy is an event other than a Gaussian release. Lossy events can be compared with ==.
 type lossy interface {
 	Event
-	// laws returns distributions of the privacy loss that bound the cost from above and, if a lower
-	// bound is known, from below.
+	// laws returns distributions of the privacy loss that bound the cost from above and, if there
+	// is a known lower bound, from below.
 	laws() (upper, lower directions, err error)
 }
 
-// directions contains the distributions of the privacy loss for the two orders of two adjacent
-// inputs. In remove, P is the distribution of the output with the record and Q without it; in add,
-// they are exchanged. The zero value is for a release that reveals nothing.
+// directions has the distributions of the privacy loss for the two orders of two adjacent inputs.
+// In remove, P is the distribution of the output with the record, and Q that without it. In add, it
+// is the other way round. The zero value belongs to a release that reveals nothing.
 type directions struct {
 	remove, add law
 	equal       bool
-	// removeFirst is true if no Rényi divergence of add exceeds that of remove at the same order.
+	// removeFirst is true if add never has a larger Rényi divergence than remove at the same order.
 	removeFirst bool
 }
 
-// same returns the [directions] of an event whose privacy loss has the distribution l in both.
+// same returns the [directions] of an event if the privacy loss has the distribution l in both of
+// them.
 func same(l law) directions { return directions{remove: l, add: l, equal: true} }
 
 func tallyOf(e Event) (tally, error) {
@@ -65,8 +66,8 @@ func tallyOf(e Event) (tally, error) {
 	return t, nil
 }
 
-// under sets the adjacency of the tally, or returns an error if earlier events have a different
-// one.
+// under sets the adjacency of the tally. If earlier events have a different one, it returns an
+// error.
 func (t *tally) under(a Adjacency) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (t *tally) under(a Adjacency) error {
 	return nil
 }
 
-// gaussian adds Gaussian releases, each with a parameter μ = sensitivity/σ between low and high.
+// gaussian adds Gaussian releases. The parameter μ = sensitivity/σ of each is between low and high.
 func (t *tally) gaussian(low, high, times float64) {
 	t.muSquared = up(t.muSquared + up(times*up(high*high)))
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*low*low) * (1 - 0x1p-50)
@@ -97,8 +98,8 @@ func (t *tally) sample(e lossy, times float64) {
 	t.samples = append(t.samples, counted{e, times})
 }
 
-// Gaussian is a release of a real vector of L2 sensitivity Sensitivity with independent N(0,
-// Sigma²) noise on every element. Sensitivity and Sigma have the same unit.
+// Gaussian is a release of a real vector whose L2 sensitivity is Sensitivity, with independent N(0,
+// Sigma²) noise on every element. Sensitivity and Sigma are in the same unit.
 type Gaussian struct {
 	Sensitivity float64
 	Sigma       float64
@@ -118,9 +119,9 @@ func (e Gaussian) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// Laplace is a release of a real vector of L1 sensitivity Sensitivity with independent Laplace
-// noise of scale Scale on every element. It is accounted as the worst case: one element with the
-// whole sensitivity.
+// Laplace is a release of a real vector whose L1 sensitivity is Sensitivity, with independent
+// Laplace noise of scale Scale on every element. It is accounted as the worst case, in which one
+// element has the whole sensitivity.
 type Laplace struct {
 	Sensitivity float64
 	Scale       float64
@@ -146,8 +147,8 @@ func (e Laplace) laws() (upper, lower directions, err error) {
 	return same(l), same(l), nil
 }
 
-// Approximate is an (Epsilon, Delta)-private step. The accountant knows nothing else about it.
-// Delta can be 0. There is no lower bound on the cost, because the step may reveal nothing.
+// Approximate is an (Epsilon, Delta)-private step about which the accountant knows nothing else.
+// Delta may be 0. There is no lower bound on the cost, because the step may reveal nothing.
 type Approximate struct {
 	Epsilon   float64
 	Delta     float64
@@ -173,7 +174,7 @@ func (e Approximate) laws() (upper, lower directions, err error) {
 	return same(l), directions{equal: true}, nil
 }
 
-// Repeated is an event that occurs Times times. Each repetition may depend on earlier releases.
+// Repeated is an event that happens Times times. Each repetition may depend on earlier releases.
 type Repeated struct {
 	Event Event
 	Times int
@@ -189,7 +190,7 @@ func (e Repeated) addTo(t *tally, times float64) error {
 	return e.Event.addTo(t, times)
 }
 
-// Composed is a sequence of events. Each event may depend on the earlier releases.
+// Composed is a sequence of events. Each event may depend on earlier releases.
 type Composed []Event
 
 func (c Composed) addTo(t *tally, times float64) error {
@@ -204,8 +205,8 @@ func (c Composed) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// up returns the next float64 above x, so that the result covers the rounding of one operation.
-// up(0) is 0, because every caller's zero is exact.
+// up returns the next float64 above x, which covers the rounding error of one operation. up(0) is
+// 0, because all callers pass a zero that is exact.
 func up(x float64) float64 {
 	if x == 0 {
 		return 0

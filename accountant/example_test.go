@@ -6,8 +6,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// 1,000 steps of DP-SGD with Poisson batches of rate 0.01. The standard deviation of the noise is
-// the clip norm.
+// The example computes the cost of 1,000 steps of DP-SGD, with Poisson batches of rate 0.01. The
+// standard deviation of the noise is equal to the clip norm.
 func ExampleAccount() {
 	steps := accountant.Repeated{
 		Event: accountant.Poisson{Rate: 0.01, Sigma: 1, Adjacency: accountant.AddRemove},
@@ -28,7 +28,7 @@ func ExampleAccount() {
 
 func ExampleComposed() {
 	profile, err := accountant.Account(accountant.Composed{
-		accountant.Gaussian{Sensitivity: 1, Sigma: 20, Adjacency: accountant.AddRemove}, // one release of the scale of the columns
+		accountant.Gaussian{Sensitivity: 1, Sigma: 20, Adjacency: accountant.AddRemove}, // one release for the scale of the columns
 		accountant.Repeated{
 			Event: accountant.Poisson{Rate: 0.01, Sigma: 1, Adjacency: accountant.AddRemove},
 			Times: 1000,

@@ -7,12 +7,13 @@ import (
 	"sync"
 )
 
-// A Filter is the lifetime privacy budget of one client. It admits releases as long as all of them
+// A Filter is one client's privacy budget for all time. It admits releases as long as all of them
 // together meet a target (ε, δ) that was fixed at the start.
 //
-// The target holds under full adaptivity: the existence of the next release, its kind and its noise
-// may depend on all earlier releases. A filter therefore adds up costs in a fixed unit and compares
-// only their sum with the budget. It never compares the ε of an intermediate state with the target.
+// The target holds under full adaptivity: whether there is a next release, and its kind and noise,
+// may depend on all earlier releases. This is why a filter adds up costs in a fixed unit and
+// compares only their sum with the budget. It never compares the ε of an intermediate state with
+// the target.
 //
 // A Filter is safe for concurrent use. The zero Filter admits nothing. A Filter must not be copied.
 type Filter struct {
@@ -36,25 +37,25 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is the cost of a release, or a budget. main is μ² in a Gaussian filter, and the Rényi
-// divergence of the filter's order in a Rényi filter. divergence is the max divergence from an
-// exact Gaussian release, used only by Gaussian filters.
+// filterCost is the cost of a release, or a budget. main is μ² for a Gaussian filter, and the Rényi
+// divergence at the filter's order for a Rényi filter. divergence is the max divergence from an
+// exact Gaussian release. Only Gaussian filters use it.
 type filterCost struct{ main, divergence float64 }
 
 // filterDivergence is the max divergence that a Gaussian filter reserves for noise that is not
-// exactly Gaussian. Integer noise of σ ≥ 2²³ costs less than 2⁻⁷⁸ for each element, so this is
-// enough for 2³⁸ elements. It lowers the remaining ε by about 2⁻³⁹.
+// exactly Gaussian. Integer noise with σ ≥ 2²³ costs less than 2⁻⁷⁸ for each element, so this is
+// enough for 2³⁸ elements. The ε that is left becomes smaller by about 2⁻³⁹.
 const filterDivergence = 0x1p-40
 
-// costMargin is a factor that raises costs by more than their rounding errors.
+// costMargin is a factor that raises a cost by more than its rounding errors.
 const costMargin = 1 + 0x1p-50
 
 // NewGaussianFilter returns a filter that admits only Gaussian and DiscreteGaussian events and
-// compositions of them, while the sum of their μ² is at most μ_B² (Koskela, Tobaben, Honkela,
+// compositions of them, as long as the sum of their μ² is at most μ_B² (Koskela, Tobaben, Honkela,
 // "Individual Privacy Accounting with Gaussian Differential Privacy", 2023; Smith, Thakurta, "Fully
 // Adaptive Composition for Gaussian Differential Privacy", 2022). μ_B is the largest μ that meets
 // the target together with the reserve filterDivergence. Adaptivity costs nothing: the filter
-// admits as much as if all releases were fixed in advance.
+// admits as much as if all releases had been fixed in advance.
 func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	if err := errors.Join(target.Check(), adjacency.Check()); err != nil {
 		return nil, fmt.Errorf("gaussian filter: %w", err)
@@ -75,12 +76,13 @@ func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	}}, nil
 }
 
-// NewRenyiFilter returns a filter for all releases for which [Renyi] returns a finite divergence at
-// the given order α > 1, including subsampled ones. It admits releases while the sum of their
-// divergences is at most [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting via a Rényi
-// Filter", 2021; Lécuyer, "Practical Privacy Filters and Odometers with Rényi Differential
-// Privacy", 2021). The order cannot be changed later. A good order minimises [RenyiEpsilon] for the
-// expected releases; for Gaussian releases it is near 1 + 2 log(1/δ)/ε.
+// NewRenyiFilter returns a filter for all releases that have a finite Rényi divergence at the given
+// order α > 1 (see [Renyi]), including subsampled ones. It admits releases as long as the sum of
+// their divergences is at most [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting via a
+// Rényi Filter", 2021; Lécuyer, "Practical Privacy Filters and Odometers with Rényi Differential
+// Privacy", 2021). The order cannot be changed later. A good order is one that minimises
+// [RenyiEpsilon] for the releases to be expected. For Gaussian releases, it is close to 1 + 2
+// log(1/δ)/ε.
 func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter, error) {
 	var err error
 	if !(order > 1) || math.IsInf(order, 0) {
@@ -98,17 +100,17 @@ func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter,
 	}}, nil
 }
 
-// stable rounds x ≥ 0 down to 32 significant bits. A budget is computed again when a ledger is
-// read. Without rounding, a machine with different floating-point arithmetic could find it slightly
-// lower, perhaps below the spending.
+// stable rounds x ≥ 0 down to 32 significant bits. A budget is recomputed when a ledger is read.
+// Without rounding, a machine with different floating-point arithmetic might get a slightly lower
+// budget, perhaps less than was already spent.
 func stable(x float64) float64 {
 	const dropped = 52 - 31
 	return math.Float64frombits(math.Float64bits(x) >> dropped << dropped)
 }
 
-// filterDelta bounds δ(ε) for a release within max divergence r = c.divergence of a Gaussian
-// release with μ² = c.main. If P and Q are (ε, δ)-close, and P′ and Q′ are within r of them, then
-// P′ and Q′ are (ε + 2r, e^r δ)-close. The bound is
+// filterDelta bounds δ(ε) for a release whose max divergence from a Gaussian release with μ² =
+// c.main is at most r = c.divergence. If P and Q are (ε, δ)-close, and P′ and Q′ are within r of
+// them, then P′ and Q′ are (ε + 2r, e^r δ)-close. The bound is
 //
 //	δ(ε) ≤ e^r δ_G(ε − 2r)
 //
@@ -123,16 +125,16 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 	return min(1, delta*(1+0x1p-40+mu*mu*0x1p-51))
 }
 
-// Charge admits the event e and adds its cost to the spending, or returns an error and adds
-// nothing. The caller must store the new state durably before it releases any result of e. The
-// error is a [*BudgetError] if the cost exceeds the remaining budget. Charge also fails if e is
-// malformed, has another adjacency than the filter, or has no finite cost.
+// Charge admits the event e and adds its cost to the spending. If it returns an error, it has added
+// nothing. Before the caller releases any result of e, it must store the new state durably. If the
+// cost exceeds the remaining budget, the error is a [*BudgetError]. Charge also fails if e is
+// malformed, has a different adjacency than the filter, or has no finite cost.
 func (f *Filter) Charge(e Event) error {
 	_, err := f.Admit(e)
 	return err
 }
 
-// Admit is like Charge, and also returns the increase of [Filter.Spent].
+// Admit is like Charge, and also returns how much [Filter.Spent] has increased.
 func (f *Filter) Admit(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -203,8 +205,8 @@ func (f *Filter) Spent() float64 {
 	return f.spent.main
 }
 
-// SpentDivergence returns the spent part of the reserve for noise that is not exactly Gaussian, as
-// a max divergence, rounded up. It is 0 for a Rényi filter.
+// SpentDivergence returns how much of the reserve for noise that is not exactly Gaussian was spent.
+// It is a max divergence, rounded up. For a Rényi filter, it is 0.
 func (f *Filter) SpentDivergence() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,9 +222,9 @@ func (f *Filter) Left() float64 {
 
 func left(spent, budget float64) float64 { return max(0, -addUp(spent, -budget)) }
 
-// Epsilon returns the ε of the releases so far, at the target's δ, as if the releases had been
-// fixed in advance. It is for information only: if releases depend on earlier ones, the guarantee
-// is the whole [Filter.Target], however little has been spent.
+// Epsilon returns the ε of the releases so far, at the target's δ, as if they had been fixed in
+// advance. It is only for information: if releases depend on earlier ones, the guarantee is the
+// whole [Filter.Target], no matter how little was spent.
 func (f *Filter) Epsilon() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -235,11 +237,11 @@ func (f *Filter) Epsilon() float64 {
 	return leastEpsilon(func(epsilon float64) float64 { return filterDelta(f.spent, epsilon) }, f.target.Delta)
 }
 
-// A BudgetError is the error for a release that costs more than the remaining budget.
+// A BudgetError is the error for a release that costs more than the budget has left.
 type BudgetError struct {
 	Unit   string // unit of Asked, Left and Budget
 	Asked  float64
-	Left   float64 // remaining budget, less than Asked
+	Left   float64 // remaining budget, which is less than Asked
 	Budget float64
 }
 

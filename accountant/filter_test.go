@@ -22,7 +22,8 @@ func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []
 	return []*Filter{g, r}
 }
 
-// drawTarget draws a target with log ε between low and high, and log δ between least and −1.
+// drawTarget draws a target whose log ε is between low and high, and whose log δ is between least
+// and −1.
 func drawTarget(t *rapid.T, low, high, least float64) Target {
 	return Target{
 		Epsilon: math.Exp(rapid.Float64Range(low, high).Draw(t, "log epsilon")),
@@ -57,7 +58,8 @@ func drawEvent(t *rapid.T) Event {
 	return Composed{Repeated{Gaussian{1, noise, ZeroOut}, times}}
 }
 
-// The exact profile of all admitted releases must meet the target and come close to it.
+// The exact profile of all releases that the filter has admitted must meet the target, and must
+// come close to it.
 func TestGaussianFilterMeetsTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := drawTarget(t, -5, 4, -40)
@@ -65,8 +67,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		check(t, err)
 		var admitted Composed
 		for range 20 {
-			// Because of rounding, the event can cost slightly more than the drawn part of the
-			// remaining budget.
+			// Because of rounding, the event may cost slightly more than the part of the remaining
+			// budget that was drawn.
 			part := rapid.Float64Range(.01, 1).Draw(t, "part")
 			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
 			if f.Charge(e) == nil {
@@ -106,8 +108,8 @@ func TestRenyiFilterMeetsTarget(t *testing.T) {
 		if got := epsilonOf(t, Repeated{e, n}, testTarget.Delta).Upper; got > testTarget.Epsilon {
 			t.Errorf("order %g: %d releases cost ε = %g, above the target", order, n, got)
 		}
-		// At the best order, a Rényi filter admits at least 70 % of the releases that the target
-		// allows.
+		// At the best order, a Rényi filter must admit at least 70 % of the releases that the
+		// target allows.
 		if exact := math.Pow(GaussianMu(1, 1e-5)*100, 2); order == 24 && float64(n) < .7*exact {
 			t.Errorf("order %g admits %d releases, where %g are possible", order, n, exact)
 		}
@@ -174,7 +176,8 @@ func TestFilterOrderOfCharges(t *testing.T) {
 		f := drawFilter(t)
 		g := f.Clone()
 		events := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Event {
-			// At most nine events of at most a tenth of the budget, so the filter admits all.
+			// At most nine events are drawn, each for at most a tenth of the budget, so the filter
+			// must admit all of them.
 			part := rapid.Float64Range(0, .1).Draw(t, "part")
 			return Gaussian{math.Sqrt(part * f.Budget() / max(1, f.order)), 1, ZeroOut}
 		}), 1, 9).Draw(t, "events")
@@ -207,7 +210,7 @@ func TestFilterRefusals(t *testing.T) {
 		} {
 			before := f.filterState
 			err := f.Charge(c.event)
-			if f.kind == "" { // The zero filter has no budget and returns an error.
+			if f.kind == "" { // the zero filter has no budget and returns an error
 				if err == nil {
 					t.Errorf("the zero filter admits %+v", c.event)
 				}
@@ -226,8 +229,9 @@ func TestFilterRefusals(t *testing.T) {
 	}
 }
 
-// Noise on a lattice that is too coarse exceeds the reserve for the max divergence, so the error
-// must state the cost as a max divergence. A spent budget still admits an event without a cost.
+// If the lattice is too coarse for the noise, the reserve for the max divergence is exceeded, and
+// the error must give the cost as a max divergence. Even when the budget is spent, an event without
+// a cost must be admitted.
 func TestBudgetErrors(t *testing.T) {
 	f := filters(t, testTarget, 20, AddRemove)[0]
 	var refusal *BudgetError
@@ -279,7 +283,7 @@ func TestNewFilterErrors(t *testing.T) {
 	}
 }
 
-// Many goroutines charge the last part of a budget. Exactly one must succeed.
+// Many goroutines try to charge the last part of a budget. Exactly one of them must succeed.
 func TestFilterRace(t *testing.T) {
 	for _, f := range filters(t, testTarget, 20, ZeroOut) {
 		e := Gaussian{1, 10 * math.Sqrt(max(1, f.order)/f.Budget()), ZeroOut}
@@ -312,8 +316,8 @@ func TestAddUp(t *testing.T) {
 		{1, 2, 3},
 		{1, 0x1p-60, 1 + 0x1p-52},
 		{0x1p-60, 1, 1 + 0x1p-52},
-		{1 + 0x1p-52, 0x1p-53, 1 + 0x1p-51}, // the exact sum is halfway between two float64 numbers, and + rounds it up
-		{1, 0x1p-53, 1 + 0x1p-52},           // the exact sum is halfway between two float64 numbers, and + rounds it down, so the result is raised
+		{1 + 0x1p-52, 0x1p-53, 1 + 0x1p-51}, // the exact sum is halfway between two float64 numbers, and + rounds up
+		{1, 0x1p-53, 1 + 0x1p-52},           // the exact sum is halfway between two float64 numbers, and + rounds down, so the result must be raised
 		{1, -0x1p-60, 1},
 		{0x1p-60, -1, -1 + 0x1p-53},
 		{math.MaxFloat64, math.MaxFloat64, math.Inf(1)},

@@ -2,21 +2,21 @@ package accountant
 
 import "math"
 
-// fixedSize bounds the Rényi divergence of a Gaussian release on a sample of a fixed size, under
+// fixedSize bounds the Rényi divergence of a Gaussian release on a sample of fixed size, under
 // replace-one, at an integer order α ≥ 2. The unit of the noise σ is the L2 distance by which one
-// record can change the sum (twice the clip norm). Let γ be the sampling rate. The bound on the
-// divergence R is theorem 27 of Wang, Balle, Kasiviswanathan ("Subsampled Rényi Differential
+// record can change the sum, which is twice the clip norm. Let γ be the sampling rate. The bound on
+// the divergence R is theorem 27 of Wang, Balle, Kasiviswanathan ("Subsampled Rényi Differential
 // Privacy and Analytical Moments Accountant", 2019),
 //
 //	e^((α−1)R) ≤ 1 + γ²·C(α,2)·min{4(e^ε(2) − 1), 2e^ε(2)}
 //	  + Σ_{j≥3} γ^j·C(α,j)·min{4·√(B(2⌊j/2⌋)·B(2⌈j/2⌉)), 2e^((j−1)ε(j))},
 //
 // where ε(j) = j/2σ², B(l) = E[(e^u − 1)^l], C is the binomial coefficient, and u is the privacy
-// loss under N(0, σ²). It is used only for comparison: the law of WithoutReplacement gives smaller
-// bounds.
+// loss under N(0, σ²). It is used only for comparison, because the law of WithoutReplacement gives
+// smaller bounds.
 type fixedSize struct {
 	rate, sigma float64
-	moments     []float64 // log B(0), log B(2), log B(4), ... (B as in the comment on the type)
+	moments     []float64 // log B(0), log B(2), log B(4), ... with B as defined above
 }
 
 func newFixedSize(rate, sigma float64, most int) fixedSize {
@@ -35,15 +35,15 @@ func (f fixedSize) renyi(order int) float64 {
 		}
 		total.add(term + float64(j)*math.Log(f.rate) + logBinomial(order, j))
 	}
-	// The bound is log(1 + e^x)/(α−1). For x > 30, log(1 + e^x) is x + e^(−x) up to rounding, and
-	// avoids the overflow of e^x.
+	// The bound is log(1 + e^x)/(α−1). For x > 30, log(1 + e^x) is x + e^(−x) up to rounding. This
+	// form does not overflow.
 	if x := total.value(); x > 30 {
 		return (x + math.Exp(-x)) / float64(order-1)
 	}
 	return math.Log1p(math.Exp(total.value())) / float64(order-1)
 }
 
-// fixedSizeEpsilon returns ε(δ), which it derives from the bound at integer orders.
+// fixedSizeEpsilon returns the ε(δ) that follows from the bounds at integer orders.
 func (p Profile) fixedSizeEpsilon(delta float64) (float64, error) {
 	const orders = 256
 	var bounds []fixedSize
@@ -69,7 +69,7 @@ func (p Profile) fixedSizeEpsilon(delta float64) (float64, error) {
 }
 
 // evenMoments returns log E[(e^u − 1)^(2k)] for 2k ≤ most, where u is the privacy loss. It uses
-// quadrature, because the closed form is an alternating sum that loses digits.
+// quadrature, because the closed form is an alternating sum, which loses digits.
 func evenMoments(sigma float64, most int) []float64 {
 	m := mixture{1, sigma}
 	step := min(sigma/8, sigma*sigma/6)
@@ -94,7 +94,7 @@ func evenMoments(sigma float64, most int) []float64 {
 	return logs
 }
 
-// logAdder adds numbers whose logarithms are given.
+// logAdder adds up numbers that are given by their logarithms.
 type logAdder struct{ most, sum float64 }
 
 func (a *logAdder) add(x float64) {

@@ -11,9 +11,9 @@ import "math"
 //
 //	φ(x)(R(x) − R(x+μ)),  x = ε/μ − μ/2
 //
-// with the normal density φ and Mills' ratio R. This product neither overflows at large ε nor loses
-// digits at small δ. The relative error of the result is about (1 + x² + μ²)·10⁻¹⁵: below 10⁻¹² for
-// δ above 10⁻²⁰⁰ and μ up to 20.
+// with the normal density φ and Mills' ratio R. This product does not overflow if ε is large, and
+// does not lose digits if δ is small. The relative error of the result is about (1 + x² +
+// μ²)·10⁻¹⁵. For δ above 10⁻²⁰⁰ and μ up to 20, this is below 10⁻¹².
 func GaussianDelta(mu, epsilon float64) float64 {
 	if mu == 0 {
 		return 0
@@ -26,13 +26,13 @@ func GaussianDelta(mu, epsilon float64) float64 {
 }
 
 // GaussianEpsilon returns the smallest ε for which a Gaussian release with parameter μ is (ε,
-// δ)-private, rounded up. It is 0 if δ(0) ≤ δ, and +Inf if δ is 0.
+// δ)-private, rounded up. If δ(0) ≤ δ, it is 0, and if δ is 0, it is +Inf.
 func GaussianEpsilon(mu, delta float64) float64 {
 	return leastEpsilon(func(epsilon float64) float64 { return GaussianDelta(mu, epsilon) }, delta)
 }
 
-// leastEpsilon returns the smallest ε ≥ 0 with deltaOf(ε) ≤ δ, rounded up, or +Inf if there is
-// none. deltaOf must be decreasing.
+// leastEpsilon returns the smallest ε ≥ 0 for which deltaOf(ε) ≤ δ, rounded up. If there is none,
+// it returns +Inf. deltaOf must be decreasing.
 func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	if deltaOf(0) <= delta {
 		return 0
@@ -41,7 +41,7 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 		return math.Inf(1)
 	}
 	low, high := 0.0, 1.0
-	for !(deltaOf(high) <= delta) { // the loop also continues if deltaOf returns NaN
+	for !(deltaOf(high) <= delta) { // this form of the condition also holds if deltaOf returns NaN
 		low, high = high, 2*high
 		if math.IsInf(high, 0) {
 			return high
@@ -51,16 +51,16 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	return high
 }
 
-// GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private, rounded down,
-// for ε ≥ 0 and 0 < δ < 1.
+// GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private, rounded down. It
+// expects ε ≥ 0 and 0 < δ < 1.
 func GaussianMu(epsilon, delta float64) float64 {
 	return largest(func(mu float64) bool { return !(GaussianDelta(mu, epsilon) <= delta) })
 }
 
-// bisect narrows [low, high] to two neighbouring float64 numbers: holds is false at the lower and
-// true at the upper one. low and high must be non-negative.
+// bisect narrows [low, high] down to two neighbouring float64 numbers. At the lower one, holds is
+// false, and at the upper one, it is true. low and high must not be negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
-	// Non-negative floats have the same order as the integers with the same bits.
+	// Floats that are not negative have the same order as the integers with the same bits.
 	l, h := math.Float64bits(low), math.Float64bits(high)
 	for h-l > 1 {
 		middle := l + (h-l)/2
@@ -74,15 +74,15 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 }
 
 // GaussianGuess returns the largest probability with which an observer of a μ-Gaussian-DP release
-// guesses the input, if two adjacent inputs are equally likely a priori:
+// can guess the input, if two adjacent inputs are equally likely a priori:
 //
 //	(1 + δ(0))/2 = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
-// GaussianOdds returns log F, where a μ-Gaussian-DP release multiplies an observer's odds between
-// two adjacent inputs by more than F with at most the given probability. The privacy loss has the
-// distribution N(μ²/2, μ²). The result is larger than the ε for which δ(ε) is the given probability,
-// because δ also depends on the amount by which the loss exceeds ε.
+// GaussianOdds returns log F, where F is a factor on an observer's odds between two adjacent
+// inputs: with at most the given probability, a μ-Gaussian-DP release multiplies the odds by more
+// than F. The privacy loss has the distribution N(μ²/2, μ²). The result is larger than the ε for
+// which δ(ε) is the given probability, because δ also depends on how far the loss exceeds ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

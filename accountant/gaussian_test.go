@@ -8,10 +8,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hockeyStick integrates (φ(x−μ) − e^ε φ(x))₊ over the half line where it is positive, without
-// Mills' ratio.
+// hockeyStick integrates (φ(x−μ) − e^ε φ(x))₊ over the half line where it is positive. It does not
+// use Mills' ratio.
 func hockeyStick(mu, epsilon float64) float64 {
-	from := epsilon/mu + mu/2 // the point at which the likelihood ratio is e^ε
+	from := epsilon/mu + mu/2 // the likelihood ratio is e^ε at this point
 	f := func(x float64) float64 {
 		return invSqrt2Pi * (math.Exp(-(x-mu)*(x-mu)/2) - math.Exp(epsilon-x*x/2))
 	}
@@ -85,8 +85,8 @@ func TestGaussianGuess(t *testing.T) {
 	}
 }
 
-// The privacy loss exceeds the result with exactly the given probability. The result is at least
-// the ε at which δ(ε) equals this probability.
+// The privacy loss must exceed the result with exactly the given probability. The result must be at
+// least the ε at which δ(ε) is this probability.
 func TestGaussianOdds(t *testing.T) {
 	for _, mu := range []float64{.01, .5, 2, 10} {
 		for _, probability := range []float64{1e-12, 1e-5, .1} {
@@ -101,8 +101,8 @@ func TestGaussianOdds(t *testing.T) {
 	}
 }
 
-// millsSlopes and millsSlope must return the same bits, on both sides of the point where the
-// formula changes and for infinities and NaN.
+// millsSlopes and millsSlope must return the same bits. The test tries both sides of the point
+// where the formula changes, infinities and NaN.
 func TestMillsSlopes(t *testing.T) {
 	for _, x := range [][4]float64{
 		{-3, -2, 2, 2.4},

@@ -8,8 +8,8 @@ import (
 )
 
 // A discreteSum is the distribution of the sum of n independent samples of the discrete Gaussian
-// N_Z(0, σ²), on the integers from −reach to reach. The noise of secure sums has this distribution.
-// err bounds the relative error of each mass, and rest bounds the total mass that is missing.
+// N_Z(0, σ²), on the integers from −reach to reach. This is the noise of secure sums. err bounds
+// the relative error of each mass, and rest bounds the mass that is missing.
 type discreteSum struct {
 	half []float64 // masses at 0, 1, ..., reach; the distribution is symmetric
 	rest float64
@@ -17,24 +17,25 @@ type discreteSum struct {
 }
 
 const (
-	// tailExponent is the number t in a bound on the tail. The sum of n samples of N_Z(0, σ²)
-	// exceeds √(2tnσ²) with probability at most e^(−t), which is 2^−989 for this t. This follows
+	// tailExponent is the number t in a tail bound: the probability that the sum of n samples of
+	// N_Z(0, σ²) exceeds √(2tnσ²) is at most e^(−t). For this t, that is 2^−989. The bound follows
 	// from
 	//
 	//	E e^(sX) ≤ e^(s²σ²/2)
 	//
-	// for X with the distribution N_Z(0, σ²) (Canonne, Kamath, Steinke, "The Discrete Gaussian for
+	// where X has the distribution N_Z(0, σ²) (Canonne, Kamath, Steinke, "The Discrete Gaussian for
 	// Differential Privacy", 2020).
 	tailExponent = 686
 
-	// leastMass is the smallest mass that a discreteSum stores, so that none is a subnormal number.
+	// leastMass is the smallest mass that a discreteSum keeps, so that no mass is a subnormal
+	// number.
 	leastMass = 0x1p-1000
 
 	// unitRoundoff is the largest relative error of one rounding.
 	unitRoundoff = 0x1p-53
 
-	// maxSumVariance is the largest variance nσ² of a sum, for which the computation takes seconds
-	// and a megabyte.
+	// maxSumVariance is the largest variance nσ² that a sum may have. The computation then takes
+	// seconds and a megabyte.
 	maxSumVariance = 1e7
 )
 
@@ -50,7 +51,7 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if v := variance * float64(n); v > maxSumVariance {
 		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %d shares of variance %g have variance %g, and at most %g is supported", n, variance, v, float64(maxSumVariance))
 	}
-	// For σ² ≥ 4.5, the sum is within a negligible distance of a single discrete Gaussian.
+	// If σ² ≥ 4.5, the distance between the sum and a single discrete Gaussian is negligible.
 	if distance := sharesDistance(math.Sqrt(variance), n); distance <= 0x1p-60 {
 		law := discreteGaussianLaw(variance, n)
 		law.err += 2 * distance
@@ -75,7 +76,7 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 //	10 Σ_{k=1}^{n−1} e^(−2π²σ²k/(k+1))
 //
 // (Kairouz, Liu, Steinke, "The Distributed Discrete Gaussian Mechanism", 2021, corollary 12). The
-// corollary needs σ ≥ 1/2. For smaller σ sharesDistance returns +Inf.
+// corollary requires σ ≥ 1/2. If σ is smaller, sharesDistance returns +Inf.
 func sharesDistance(sigma float64, n int) float64 {
 	if n <= 1 {
 		return 0
@@ -84,7 +85,7 @@ func sharesDistance(sigma float64, n int) float64 {
 		return math.Inf(1)
 	}
 	rate := 2 * math.Pi * math.Pi * sigma * sigma
-	const listed = 10_000 // terms added up one by one; the last one bounds every later term
+	const listed = 10_000 // this many terms are added up one by one; the last one bounds all later terms
 	var sum float64
 	for k := 1; k < min(n, listed); k++ {
 		sum += math.Exp(-rate * float64(k) / float64(k+1))
@@ -92,20 +93,20 @@ func sharesDistance(sigma float64, n int) float64 {
 	if n > listed {
 		sum += float64(n-listed) * math.Exp(-rate*listed/(listed+1))
 	}
-	// The rounding error of an exponent grows with the exponent. The last factor covers it for
-	// every term that is a normal float64. Smaller terms do not matter.
+	// The rounding error of an exponent grows with the exponent. The last factor covers it for all
+	// terms that are normal float64 numbers. Smaller terms do not matter.
 	return 10 * sum * (1 + 0x1p-41)
 }
 
-// sumReach returns the largest integer whose probability a [discreteSum] stores.
+// sumReach returns the largest integer whose probability is kept in a [discreteSum].
 func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish builds a discreteSum from half, where half[k] is the probability of k and of −k. missing
-// bounds the probability that half lacks, and relative the relative error of its elements. finish
-// cuts off masses below leastMass at the end and counts them as missing. If half reaches sumReach,
-// it also counts a bound on the mass beyond.
+// finish makes a discreteSum from half, where half[k] is the probability of k and of −k. missing
+// bounds the probability that is not in half, and relative bounds the relative error of its
+// elements. finish cuts off masses below leastMass at the end and counts them as missing. If half
+// reaches as far as sumReach, it also counts a bound on the mass beyond.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -137,7 +138,7 @@ func discreteGaussianLaw(variance float64, n int) discreteSum {
 	return finish(half, 0, 16*unitRoundoff, variance, n)
 }
 
-// expSquare returns exp(−k²/(2nσ²)). It corrects the rounding of the exponent, which could
+// expSquare returns exp(−k²/(2nσ²)). It corrects the rounding of the exponent, which might
 // otherwise cause an error of hundreds of units in the last place.
 func expSquare(k int, variance float64, n int) float64 {
 	square, twice := float64(k)*float64(k), 2*float64(n)
@@ -148,8 +149,8 @@ func expSquare(k int, variance float64, n int) float64 {
 	return math.Exp(-x) * (1 - xError)
 }
 
-// doubled returns the distribution of the sum of two independent variables with the distribution s.
-// n is the number of samples in the result.
+// doubled returns the distribution of the sum of two independent variables that both have the
+// distribution s. n is the number of samples in the result.
 //
 // Let P be the mass function of s. The mass at z is the sum of P(x)P(z−x) over all x. P is
 // log-concave, like all convolutions of log-concave distributions. So P(x)P(z−x) falls on both
@@ -181,8 +182,8 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	return finish(half, 2*s.rest, relative, variance, n)
 }
 
-// plus returns the distribution of the sum of two independent variables with the distributions s
-// and other. The range of other must not exceed that of s.
+// plus returns the distribution of the sum of two independent variables, one with the distribution
+// s and one with the distribution other. The range of other must not be larger than that of s.
 func (s discreteSum) plus(other discreteSum, variance float64, n int) discreteSum {
 	reach := len(other.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
@@ -195,7 +196,7 @@ func (s discreteSum) plus(other discreteSum, variance float64, n int) discreteSu
 	return finish(half, s.rest+other.rest, relative, variance, n)
 }
 
-// pmf returns the probability of k, or 0 if half does not reach k.
+// pmf returns the probability of k. If half does not reach as far as k, it returns 0.
 func (s discreteSum) pmf(k int) float64 {
 	if k = max(k, -k); k < len(s.half) {
 		return s.half[k]
@@ -203,11 +204,11 @@ func (s discreteSum) pmf(k int) float64 {
 	return 0
 }
 
-// atoms returns the distribution of the privacy loss log P(k)/P(k−shift) for noise k drawn from P.
-// Losses and masses are raised by more than their error. rest bounds the mass of losses that are
-// infinite or not known accurately.
+// atoms returns the distribution of the privacy loss log P(k)/P(k−shift) if the noise k is drawn
+// from P. Losses and masses are raised by more than their error. rest bounds the mass of losses
+// that are infinite or not accurate.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
-	least := max(s.rest*0x1p60, 0x1p-900) // s.rest, the bound on the mass missing from s, is at most 2⁻⁶⁰ of least
+	least := max(s.rest*0x1p60, 0x1p-900) // the bound s.rest on the mass that is missing from s is at most 2⁻⁶⁰ of least
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
 	var unlisted compensated
 	for k := 1 - len(s.half); k < len(s.half); k++ {
@@ -223,8 +224,8 @@ func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	return losses, masses, min(1, (unlisted.value()*(1+e)+s.rest)*raised)
 }
 
-// compensated is a sum of non-negative numbers. Its relative error is below two units in the last
-// place, for any number of terms (Neumaier 1974).
+// compensated is a sum of non-negative numbers. However many there are, its relative error is below
+// two units in the last place (Neumaier 1974).
 type compensated struct{ sum, lost float64 }
 
 func (c *compensated) add(x float64) {

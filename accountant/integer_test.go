@@ -31,7 +31,7 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 	readVectors(t, "discrete_gaussian", &cases)
 	for _, c := range cases {
 		law := discreteSumOf(t, c.Sigma2, 1)
-		for _, at := range c.Pmf { // The tolerance includes the rounding of decimal parameters such as 0.05.
+		for _, at := range c.Pmf { // the tolerance covers the rounding of decimal parameters such as 0.05
 			checkNear(t, fmt.Sprintf("%s: mass at %d", c.ID, at.K), law.pmf(at.K), at.P, 1e-13)
 		}
 		for _, tail := range c.Tails {
@@ -44,13 +44,13 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 	}
 }
 
-// brackets fails the test unless want, up to its rounding, is between lower and upper, and both are
-// within 1e-11 of want. The tolerance is wide because an atom with a loss of exactly ε adds its
-// whole rounding error to the upper bound, and δ may be as small as 10⁻⁴ of it.
+// brackets fails the test unless want is between lower and upper, up to its rounding, and both are
+// within 1e-11 of want. The tolerance is wide because an atom whose loss is exactly ε adds its
+// whole rounding error to the upper bound, while δ may be only 10⁻⁴ of the atom.
 func brackets(t *testing.T, name string, lower, upper, want float64) {
 	t.Helper()
 	if want < 1e-300 && lower == 0 && upper < 1e-290 {
-		return // mass below 2⁻⁹⁸⁹ is not listed
+		return // mass below 2⁻⁹⁸⁹ is left out
 	}
 	worst := max(relative(lower, want), relative(upper, want))
 	if lower > want*(1+0x1p-52) || upper < want*(1-0x1p-52) || worst > 1e-11 {
@@ -88,9 +88,9 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 	readVectors(t, "sum_discrete_gaussian", &cases)
 	for _, c := range cases {
 		if c.ID == "sum_discrete_gaussian-107" {
-			// The reference file has 1.00416217...e-44, which is wrong from the seventh digit on. A
-			// convolution in 80 digits gives the value below. It equals the value for one share to
-			// 23 digits, as the distance of 7e-17 implies.
+			// The reference file has 1.00416217...e-44, which is wrong from the seventh digit on.
+			// The value below is from a convolution with 80 digits. It agrees with the value for
+			// one share to 23 digits, as expected from the distance of 7e-17.
 			c.Delta = 1.0041612548411407934e-44
 		}
 		law := discreteSumOf(t, c.Sigma2, c.K)
@@ -109,7 +109,7 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 	}
 }
 
-// naiveSum computes the distribution of the sum of n samples by n − 1 full convolutions.
+// naiveSum computes the distribution of the sum of n samples with n − 1 full convolutions.
 func naiveSum(variance float64, n int) map[int]float64 {
 	reach := int(38 * math.Sqrt(variance))
 	one := map[int]float64{}
@@ -186,8 +186,8 @@ func TestDiscreteSumErrors(t *testing.T) {
 	}
 }
 
-// The max divergence between a sum of discrete Gaussian samples and one discrete Gaussian is at
-// most sharesDistance (corollary 12 of Kairouz, Liu and Steinke).
+// The max divergence between a sum of discrete Gaussian samples and one discrete Gaussian must be
+// at most sharesDistance (corollary 12 of Kairouz, Liu and Steinke).
 func TestSharesDistanceCovers(t *testing.T) {
 	for _, variance := range []float64{.25, .3, .5, 1, 2, 4} {
 		for _, n := range []int{2, 3, 8, 33} {
@@ -214,7 +214,7 @@ func TestSharesDistanceCovers(t *testing.T) {
 	}
 }
 
-// The hockey-stick divergence from the losses that atoms returns must equal that of a direct sum.
+// The losses from atoms must give the same hockey-stick divergence as a direct sum.
 func TestAtoms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		variance := math.Exp(rapid.Float64Range(-4, 5).Draw(t, "log variance"))
@@ -231,7 +231,7 @@ func TestAtoms(t *testing.T) {
 			total.add(masses[i])
 			upper.add(masses[i] * max(0, -math.Expm1(epsilon-loss)))
 		}
-		// The losses of the atoms are raised by less than 10⁻¹².
+		// The losses of the atoms must be raised by less than 10⁻¹².
 		low, _ := law.delta(shift, epsilon)
 		_, high := law.delta(shift, max(0, epsilon-1e-12))
 		if got := upper.value(); got < low || got > high*(1+1e-12)+1e-250 {
@@ -269,10 +269,9 @@ func BenchmarkDiscreteSum(b *testing.B) {
 }
 
 // delta bounds the hockey-stick divergence Σ_k (P(k) − e^ε P(k−shift))₊ between the noise and the
-// noise shifted by an integer, for ε ≥ 0. By symmetry, the divergence is the same in the other
-// direction.
+// noise shifted by an integer, for ε ≥ 0. By symmetry, it is the same in the other direction.
 func (s discreteSum) delta(shift int, epsilon float64) (lower, upper float64) {
-	const mostEpsilon = 650 // δ falls with ε, and e^ε must not overflow in products.
+	const mostEpsilon = 650 // δ falls with ε, and products with e^ε must not overflow
 	factor := math.Exp(min(epsilon, mostEpsilon))
 	e := 1.001*s.err + 8*unitRoundoff
 	var low, high compensated
@@ -285,7 +284,7 @@ func (s discreteSum) delta(shift int, epsilon float64) (lower, upper float64) {
 	if epsilon > mostEpsilon {
 		return 0, upper
 	}
-	// P(k) occurs in a positive term, so mass that is missing from P can only raise δ. Mass that is
-	// missing from the shifted distribution can lower δ by e^ε times this mass.
+	// P(k) is in a positive term, so mass that is missing from P can only raise δ. Mass that is
+	// missing from the shifted distribution can lower δ, by e^ε times as much.
 	return max(0, low.value()/raised-factor*s.rest*raised), upper
 }

@@ -6,18 +6,18 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// A law is the distribution of the privacy loss L = log P/Q of one event, for an output drawn from
-// P. It consists of parts with a density, atoms (losses with positive probability), and the mass
-// under P of the outputs at which Q is zero and the loss infinite.
+// A law is the distribution of the privacy loss L = log P/Q of one event, when the output is drawn
+// from P. It consists of parts with a density, of atoms (losses with positive probability), and of
+// the mass, under P, of outputs that are impossible under Q and so have an infinite loss.
 type law struct {
 	mu       float64 // μ of a Gaussian release, whose moments have a closed form; 0 for other events
 	parts    []part
 	atoms    []atom
 	infinite float64
-	most     float64 // μ of a Gaussian release with at least the Rényi divergences of this law; 0 if none is known
+	most     float64 // μ of a Gaussian release whose Rényi divergences are at least those of this law; 0 if no such release is known
 }
 
-// A part holds the densities of two distributions P and Q on an interval of the line.
+// A part is an interval of the line with the densities of two distributions P and Q.
 type part struct {
 	pair
 	lo, hi float64
@@ -25,7 +25,7 @@ type part struct {
 
 type atom struct{ loss, mass float64 }
 
-// whole returns the distribution of the privacy loss for a pair of densities on the whole line.
+// whole returns the distribution of the privacy loss for two densities on the whole line.
 func whole(p pair) law { return law{parts: []part{{p, math.Inf(-1), math.Inf(1)}}} }
 
 // gaussianLaw returns the distribution of the loss of a Gaussian release with parameter μ.
@@ -44,7 +44,7 @@ func laplaceLaw(epsilon float64) law {
 	}
 }
 
-// approximateLaw returns a distribution of the loss that dominates every (ε, δ)-private step
+// approximateLaw returns a distribution of the loss that dominates all (ε, δ)-private steps
 // (Kairouz, Oh, Viswanath, "The Composition Theorem for Differential Privacy", 2015, section 3).
 func approximateLaw(epsilon, delta float64) law {
 	rest := 1 - delta
@@ -55,8 +55,8 @@ func approximateLaw(epsilon, delta float64) law {
 }
 
 // replacedLaw returns a distribution of the loss that dominates one step of sampling without
-// replacement at rate γ under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0 it
-// has the profile of (1−γ)N(0)+γN(2) against N(0), where N(m) = N(m, σ²), and for ε < 0 the profile
+// replacement at rate γ, under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0,
+// its profile is that of (1−γ)N(0)+γN(2) against N(0), where N(m) = N(m, σ²). For ε < 0, it is that
 // of the reverse pair (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
 // Characteristic Function", 2022, proposition 30).
 //
@@ -75,7 +75,7 @@ func replacedLaw(rate, sigma float64) law {
 }
 
 // single returns δ(ε) = ∫ (p − e^ε q)₊ for one event, where p and q are the densities of the output
-// under P and Q, with a relative error below singleError.
+// under P and Q. The relative error is below singleError.
 func (l law) single(epsilon float64) float64 {
 	sum := l.infinite
 	for _, a := range l.atoms {
@@ -112,8 +112,8 @@ func (l law) single(epsilon float64) float64 {
 	return sum
 }
 
-// singleError bounds the relative error of [law.single]: p and e^ε·q nearly cancel where the loss
-// is near ε.
+// singleError bounds the relative error of [law.single]. Where the loss is near ε, p and e^ε·q
+// nearly cancel.
 const singleError = 1e-9
 
 // A rule is a Gauss-Legendre rule on [0, 1].
@@ -127,7 +127,7 @@ func newRule(n int) rule {
 
 var rule3, rule5, rule10, rule16 = newRule(3), newRule(5), newRule(10), newRule(16)
 
-// each calls f with each node of the rule on the interval [lo, lo+width] and its weight.
+// each calls f with each node of the rule in the interval [lo, lo+width], and with its weight.
 func (r rule) each(lo, width float64, f func(x, weight float64)) {
 	for i, node := range r.nodes {
 		f(lo+width*node, width*r.weights[i])

@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// A Method names an algorithm that computes ε or δ.
+// A Method is the name of an algorithm that computes ε or δ.
 type Method string
 
 const (
-	// Tightest selects Exact if all releases are Gaussian, and otherwise LossDistribution with
+	// Tightest means Exact if all releases are Gaussian, and otherwise LossDistribution with
 	// narrowed bounds on ε.
 	Tightest Method = "tightest"
-	// Planned is Tightest without narrowed bounds. It serves for calibrations and for the costs
-	// that a study states. The noise of studies is computed from these bounds, so they must not
-	// change in any bit.
+	// Planned is Tightest without the narrowed bounds. It is used for calibrations and for the
+	// costs that a study declares. Because the noise of studies is computed from these bounds, no
+	// bit of them may change.
 	Planned Method = "planned"
-	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
-	// Dong, Roth, Su 2022).
+	// Exact uses the closed form for composed Gaussian releases (Balle and Wang 2018; Dong, Roth,
+	// Su 2022).
 	Exact Method = "exact Gaussian"
 	// LossDistribution composes discretised privacy loss distributions. The lower and upper bounds
 	// are certified.
@@ -25,7 +25,7 @@ const (
 	// Contour inverts the moment generating function numerically. It is accurate to a
 	// dozen digits but not certified.
 	Contour Method = "contour integral"
-	// RenyiDP derives ε or δ from Rényi divergences of real orders.
+	// RenyiDP derives ε or δ from Rényi divergences at real orders.
 	RenyiDP Method = "Rényi DP"
 	// FixedSize uses the bound of Wang, Balle, Kasiviswanathan (2019) on Rényi
 	// divergences under sampling without replacement.
@@ -35,19 +35,19 @@ const (
 	// Advanced is advanced composition with amplification by sampling (Jälkö, Dikmen, Honkela,
 	// "Differentially Private Variational Inference for Non-conjugate Models", 2017).
 	Advanced Method = "advanced composition"
-	// Basic adds the ε and the δ of all releases.
+	// Basic adds up the ε and the δ of all releases.
 	Basic Method = "basic composition"
 )
 
-// Methods returns the methods that [Profile.EpsilonBy] accepts except Tightest and Planned, roughly
-// from the tightest bounds to the loosest.
+// Methods returns the methods that [Profile.EpsilonBy] accepts, except Tightest and Planned,
+// roughly from the tightest to the loosest.
 func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers contains the two functions with which a method computes bounds: on ε for a given δ, and
-// on δ for a given ε. The given number is passed twice: the upper bound is for low, the lower bound
-// for high. They differ only for discrete noise, which is not exactly Gaussian.
+// answers has the two functions by which a method computes bounds: bounds on ε for a given δ, and
+// on δ for a given ε. The functions take the given number twice: low is for the upper bound, and
+// high for the lower bound. The two differ only for discrete noise, which is not exactly Gaussian.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -75,7 +75,7 @@ func (m Method) answers() (answers, error) {
 	return answers{}, fmt.Errorf("unknown method %q: use one of %q", string(m), append(Methods(), Tightest, Planned))
 }
 
-// errNothing is returned by a method that does not apply to the composition.
+// errNothing is returned if a method does not apply to the composition.
 var errNothing = errors.New("the method does not apply to this composition")
 
 func upperOnly(f func(p Profile, delta float64) (float64, error)) func(Profile, float64, float64) (Bound, error) {
@@ -112,8 +112,7 @@ func (p Profile) exactDelta(low, high float64) (b Bound, err error) {
 	return Bound{Lower: gaussianDeltaBelow(p.leastMu, high), Upper: gaussianDeltaAbove(p.mu, low)}, nil
 }
 
-// gaussianMargin returns twice the relative error of GaussianDelta, which grows with ε/μ
-// − μ/2.
+// gaussianMargin returns twice the relative error of GaussianDelta. The error grows with ε/μ − μ/2.
 func gaussianMargin(mu float64) float64 { return 0x1p-40 + mu*mu*0x1p-51 }
 
 func gaussianDeltaAbove(mu, epsilon float64) float64 {
@@ -150,9 +149,9 @@ func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// covered reports whether the bounds for this direction need not be computed, because its cheap
-	// Rényi bound is at most the lower bound found so far. This is often so for addition, which
-	// usually costs less than removal.
+	// covered reports whether there is no need to compute the bounds in this direction, because its
+	// cheap Rényi bound does not exceed the lower bound found so far. This often happens for
+	// addition, which usually costs less than removal.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false
@@ -160,7 +159,7 @@ func (p Profile) certified(low, high float64,
 		upper, _ := renyi(c, x)
 		return upper <= b.Lower
 	}
-	// The upper and the lower bound use the same distribution, so one call computes both.
+	// The upper and the lower bound come from the same distribution, so one call computes both.
 	if p.oneLaw() && low == high {
 		for _, c := range p.upper() {
 			if !covered(c, low) {
@@ -219,9 +218,9 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns μ of one step without sampling, the sampling rate, and the number of steps
-// of a composition of equal steps. It fails if the steps differ or the classical theorems do not
-// apply to them.
+// sampledAlike returns the μ that a step would have without sampling, the sampling rate, and the
+// number of steps, for a composition of equal steps. It returns an error if the steps differ or if
+// the classical theorems do not apply to them.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing
@@ -247,7 +246,7 @@ func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 }
 
 // amplified returns the ε of one sampled step and the number of steps, for the classical theorems.
-// delta is the sum of the δ of all steps.
+// The δ of all steps add up to delta.
 func (p Profile) amplified(delta float64) (epsilon, times float64, err error) {
 	mu, rate, times, err := p.sampledAlike()
 	if err != nil {
@@ -261,8 +260,8 @@ func (p Profile) amplified(delta float64) (epsilon, times float64, err error) {
 	return epsilon, times, nil
 }
 
-// advancedEpsilon returns ε(δ) by [AdvancedComposition]. Half of δ goes to the δ of the steps, and
-// half to the δ′ of the composition.
+// advancedEpsilon returns the ε(δ) of [AdvancedComposition]. Half of δ is for the steps, and half
+// for the composition's own δ′.
 func (p Profile) advancedEpsilon(delta float64) (float64, error) {
 	epsilon, times, err := p.amplified(delta / 2)
 	if err != nil {

@@ -23,7 +23,7 @@ func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 //
 //	K = 1/(x + 2/(x + 3/(x + ...))).
 //
-// Mills' ratio is 1/(x + K) (Abramowitz and Stegun 26.2.14). For x ≥ 2.5 the fraction converges
+// Mills' ratio is 1/(x + K) (Abramowitz and Stegun 26.2.14). For x ≥ 2.5, the fraction converges
 // within 154 terms.
 func millsTail(x float64) float64 {
 	k := x
@@ -33,15 +33,13 @@ func millsTail(x float64) float64 {
 	return 1 / k
 }
 
-// millsTerms returns the number of terms after which the continued fraction of [millsTail] has
-// converged at x.
+// millsTerms returns how many terms the continued fraction of [millsTail] needs to converge at x.
 func millsTerms(x float64) int { return 10 + int(900/(x*x)) }
 
-// millsSwitch is the x above which mills uses the continued fraction instead of the complementary
-// error function.
+// Above millsSwitch, mills uses the continued fraction instead of the complementary error function.
 const millsSwitch = 2.5
 
-// mills returns Mills' ratio (1 − Φ(x))/φ(x). It overflows for x below −38.
+// mills returns Mills' ratio (1 − Φ(x))/φ(x). If x is below −38, it overflows.
 func mills(x float64) float64 {
 	if x < millsSwitch {
 		return sqrtHalfPi * math.Exp(x*x/2) * math.Erfc(x/math.Sqrt2)
@@ -58,8 +56,8 @@ func millsSlope(x float64) float64 {
 	return k / (x + k)
 }
 
-// millsSlopes replaces each element of x with its millsSlope. A continued fraction is a chain of
-// divisions, and a processor can compute four chains at once.
+// millsSlopes replaces each element of x by its millsSlope. A continued fraction is a chain of
+// divisions, and a processor can work on four chains at once.
 func millsSlopes(x *[4]float64) {
 	if slices.Min(x[:]) < millsSwitch {
 		for i := range x {
@@ -71,7 +69,7 @@ func millsSlopes(x *[4]float64) {
 	for i := range x {
 		shared = min(shared, millsTerms(x[i]))
 	}
-	shared = max(shared, 1) // if x is NaN, millsTerms can return any number, even a negative one
+	shared = max(shared, 1) // if x is NaN, millsTerms may return anything, even a negative number
 	for i := range x {
 		for n := millsTerms(x[i]); n > shared; n-- {
 			k[i] = x[i] + float64(n)/k[i]

@@ -5,26 +5,27 @@ import (
 	"slices"
 )
 
-// moments is a quadrature rule for expectations over the privacy loss L. A rule for an order c and
-// a frequency t is accurate for functions that grow no faster than e^(cL) and oscillate no faster
-// than e^(itL).
+// moments is a quadrature rule for expectations over the privacy loss L. If it is made for an order
+// c and a frequency t, it is accurate for functions that grow no faster than e^(cL) and oscillate
+// no faster than e^(itL).
 type moments struct {
 	loss      []float64
-	logWeight []float64 // logarithm of the mass under P of each node
-	weight    []float64 // mass of each node under P
-	drop      []float64 // mass under Q minus mass under P, for each node
+	logWeight []float64 // logarithm of each node's mass under P
+	weight    []float64 // each node's mass under P
+	drop      []float64 // each node's mass under Q minus its mass under P
 	lost      float64   // mass under P of the outputs with an infinite loss
 }
 
-// maxNodes is the largest number of points of a quadrature rule. An order that needs more is too
+// maxNodes is the maximum number of points in a quadrature rule. An order that needs more is too
 // large to give a better bound.
 const maxNodes = 1 << 18
 
-// moments returns the quadrature rule for the loss l, or nil if it would need more than maxNodes
-// points. It leaves out the outputs with the largest losses, of mass at most cut under P. On the
-// whole line it is the trapezoid rule, which converges exponentially for analytic functions: the
-// step h keeps the error e^(−2πa/h), where a is the distance to the nearest singularity, below
-// 10⁻¹⁵ even for oscillating integrands. On any other interval it is composite Gauss-Legendre.
+// moments returns the quadrature rule for the loss l. If it would need more than maxNodes points,
+// it returns nil. The outputs with the largest losses are left out, up to a mass of cut under P. On
+// the whole line, the rule is the trapezoid rule, which converges exponentially for analytic
+// functions. If a is the distance to the nearest singularity, the error is e^(−2πa/h), and the step
+// h keeps it below 10⁻¹⁵ even for oscillating integrands. On any other interval, the rule is
+// composite Gauss-Legendre.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {
@@ -99,13 +100,13 @@ func (m *moments) add(loss, logWeight float64) {
 	m.drop = append(m.drop, drop)
 }
 
-// cumulant returns K(c) = log E e^(cL), for the finite part of the loss L, and its first two
-// derivatives: the mean and the variance of the loss tilted by e^(cL). If m is nil, all three are
-// NaN.
+// cumulant returns K(c) = log E e^(cL) for the finite part of the loss L. It also returns the first
+// two derivatives, which are the mean and variance of the loss tilted by e^(cL). If m is nil, all
+// three are NaN.
 //
 // E e^(cL) − 1 is computed as E[e^(cL) − 1 + c(e^(−L) − 1)], because E[e^(−L)] = 1. The terms of
-// this expectation are non-negative, so the relative error is small even if the sampling rate is
-// low and the result is tiny. It stays small over millions of steps.
+// this expectation are not negative. So even if the sampling rate is low and the result is tiny,
+// the relative error is small, and remains small over millions of steps.
 func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	if m == nil {
 		return math.NaN(), math.NaN(), math.NaN()
@@ -120,7 +121,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	var excess, first, second float64
 	for i, l := range m.loss {
 		x := c * l
-		var grown float64 // e^x − 1, where x is c times the loss of the node
+		var grown float64 // e^x − 1, where x is c times the node's loss
 		if math.Abs(x) < 0.3 {
 			grown = math.Expm1(x)
 		} else {
@@ -136,7 +137,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	return math.Log1p(excess - m.lost), mean, max(0, second/total-mean*mean)
 }
 
-// bigCumulant is like cumulant, but also works for a c at which e^(cL) overflows.
+// bigCumulant is like cumulant, but also works if c is so large that e^(cL) overflows.
 func (m *moments) bigCumulant(c float64) (k, mean, variance float64) {
 	most := math.Inf(-1)
 	for i, l := range m.loss {

@@ -6,19 +6,20 @@ import (
 	"math"
 )
 
-// Outcomes is one release of a mechanism with finitely many outcomes that this package does not
-// know. It contains their probabilities for a pair of neighbouring data sets that dominates all
-// others: no other pair has a larger δ(ε) for any ε. The author of the mechanism must prove this.
+// Outcomes is one release of a mechanism that has finitely many outcomes and is not known to this
+// package. It has the probabilities of the outcomes for a pair of neighbouring data sets that
+// dominates all others: no other pair has a larger δ(ε) for any ε. The author of the mechanism must
+// prove this.
 //
-// An Outcomes has no encoding, so ledgers and messages cannot contain it (see [MarshalEvent]).
+// An Outcomes has no encoding, so it cannot be part of ledgers and messages (see [MarshalEvent]).
 type Outcomes struct {
 	p, q      []float64
 	adjacency Adjacency
 }
 
-// NewOutcomes returns the event of a mechanism whose outcome i has the probability p[i] with the
-// record, and q[i] without it. p and q must each add up to 1. The cost is the larger one for the
-// two orders of the data sets.
+// NewOutcomes returns the event of a mechanism in which outcome i has the probability p[i] with the
+// record, and q[i] without it. p and q must each add up to 1. The cost is the larger one of the two
+// orders of the data sets.
 func NewOutcomes(p, q []float64, adjacency Adjacency) (*Outcomes, error) {
 	if len(p) != len(q) || len(p) < 2 {
 		return nil, fmt.Errorf("%d and %d probabilities: give each outcome one in both lists, and at least two outcomes", len(p), len(q))
@@ -57,7 +58,7 @@ func (e *Outcomes) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// lawOf returns the distribution of the privacy loss log(p[i]/q[i]), with i drawn from p.
+// lawOf returns the distribution of the privacy loss log(p[i]/q[i]) if i is drawn from p.
 func lawOf(p, q []float64) (l law) {
 	for i := range p {
 		switch {

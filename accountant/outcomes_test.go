@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Randomised response has the outcomes of the pair that dominates every ε-private step, so both
-// events cost the same.
+// Randomised response has the outcomes of the pair that dominates all ε-private steps, so both
+// events must cost the same.
 func TestOutcomesOfRandomisedResponse(t *testing.T) {
 	const epsilon = .5
 	p := 1 / (1 + math.Exp(-epsilon))
@@ -27,7 +27,7 @@ func TestOutcomesOfRandomisedResponse(t *testing.T) {
 	}
 }
 
-// The reference sums over all 8 sequences of outcomes.
+// The reference is a sum over all 8 sequences of outcomes.
 func TestOutcomesOfBothOrders(t *testing.T) {
 	p, q := []float64{.6, .4}, []float64{.3, .7}
 	own, err := NewOutcomes(p, q, ReplaceOne)

@@ -2,26 +2,26 @@ package accountant
 
 import "math"
 
-// A pair consists of two densities p and q on the line whose privacy loss log p(x)/q(x) rises with
-// x. An attacker sees x and guesses whether it was drawn from p or from q.
+// A pair is two densities p and q on the line. The privacy loss log p(x)/q(x) must rise with x. An
+// attacker sees x, and guesses whether it was drawn from p or from q.
 type pair interface {
 	densities(x float64) (p, q float64)
 	loss(x float64) float64
-	lossAndLog(x float64) (loss, logDensity float64) // privacy loss at x, and log p(x); log p(x) is finite even if p(x) underflows
-	at(loss float64) float64                         // x at which the privacy loss has the given value; ∓Inf if the value is below or above the range
-	tail(x float64) float64                          // mass of p (probability under p) to the right of x
+	lossAndLog(x float64) (loss, logDensity float64) // privacy loss at x, and log p(x), which is finite even if p(x) underflows
+	at(loss float64) float64                         // x at which the privacy loss has the given value; ∓Inf if there is none because the value is too small or too large
+	tail(x float64) float64                          // probability, under p, of all values to the right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
-	reach(order float64) (lo, hi float64)            // p, q and p·(p/q)^order are negligible outside of this interval
-	scale(order float64) (smooth, analytic float64)  // smooth is the distance over which the densities change noticeably; analytic is at most the distance of the line from the nearest singularity of the loss
+	reach(order float64) (lo, hi float64)            // outside this interval, p, q and p·(p/q)^order are negligible
+	scale(order float64) (smooth, analytic float64)  // smooth is the distance over which the densities change noticeably; analytic is at most the distance from the line to the nearest singularity of the loss
 }
 
-// span is the number of standard deviations that an interval extends to each side. It leaves out a
-// mass of about 10⁻²³ of a normal distribution.
+// span is how many standard deviations an interval extends to each side. For a normal distribution,
+// it leaves out a mass of about 10⁻²³.
 const span = 10
 
-// mixture is one step of the Gaussian mechanism with unit sensitivity on a sample that contains the
-// record with probability q = rate. The pair is (1−q)N(0,σ²) + qN(1,σ²) against N(0,σ²). At rate 1
-// it is the Gaussian mechanism.
+// mixture is one step of the Gaussian mechanism, with unit sensitivity, on a sample in which the
+// record is included with probability q = rate. The pair is (1−q)N(0,σ²) + qN(1,σ²) against
+// N(0,σ²). At rate 1, it is the Gaussian mechanism.
 type mixture struct{ rate, sigma float64 }
 
 func (m mixture) exponent(x float64) float64 { return (2*x - 1) / (2 * m.sigma * m.sigma) }
@@ -37,7 +37,7 @@ func (m mixture) lossAndLog(x float64) (loss, logDensity float64) {
 	return loss, logNormal(x, m.sigma) + loss
 }
 
-// logNormal returns the logarithm of the density of N(0, σ²) at x.
+// logNormal returns the log density of N(0, σ²) at x.
 func logNormal(x, sigma float64) float64 {
 	z := x / sigma
 	return -z*z/2 - math.Log(sigma) - logSqrt2Pi
@@ -74,16 +74,16 @@ func (m mixture) tail(x float64) float64 {
 
 func (m mixture) right(mass float64) float64 { return 1 + m.sigma*normalTail(mass) }
 
-// normalTail returns a z ≥ 1 that a standard normal variable exceeds with probability at most mass,
-// from Φ(−z) ≤ e^(−z²/2)/2.
+// normalTail returns a z ≥ 1 that a standard normal variable exceeds with probability at most mass.
+// It follows from Φ(−z) ≤ e^(−z²/2)/2.
 func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*mass))) }
 
 // share returns the posterior probability that an output x of the mixture (1−q)N(0,σ²) + qN(1,σ²)
-// comes from N(1,σ²). u is the log ratio of the densities of N(1,σ²) and N(0,σ²) at x.
+// comes from N(1,σ²). u is the log ratio between the densities of N(1,σ²) and N(0,σ²) at x.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// reach returns an interval. Outside it p, q and p·(p/q)^c are negligible, where c is order.
-// The mode of p·(p/q)^c solves x = (1+c)·share(x). The iteration begins above the largest mode and
+// reach returns an interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
+// The mode of p·(p/q)^c solves x = (1+c)·share(x). The iteration begins above the largest mode, and
 // converges to it from above.
 func (m mixture) reach(order float64) (lo, hi float64) {
 	x := 1 + order
@@ -95,8 +95,8 @@ func (m mixture) reach(order float64) (lo, hi float64) {
 	})
 }
 
-// falls returns a point between start and end at which the decreasing log density f has fallen by
-// span²/2 from f(start).
+// falls returns a point between start and end at which the decreasing log density f is span²/2
+// lower than f(start).
 func falls(start, end float64, f func(float64) float64) float64 {
 	goal := f(start) - span*span/2
 	for range 30 {
@@ -116,9 +116,9 @@ func (m mixture) scale(float64) (smooth, analytic float64) {
 	return m.sigma, m.sigma * m.sigma
 }
 
-// opposed is one step of the Gaussian mechanism on a Poisson sample, in which the record is
-// replaced with its opposite: (1−q)N(0,σ²) + qN(1,σ²) against (1−q)N(0,σ²) + qN(−1,σ²) (Lebeda,
-// Regehr, Kamath, Steinke 2024, proposition 13).
+// opposed is one step of the Gaussian mechanism on a Poisson sample, if the record is replaced by
+// its opposite: (1−q)N(0,σ²) + qN(1,σ²) against (1−q)N(0,σ²) + qN(−1,σ²) (Lebeda, Regehr, Kamath,
+// Steinke 2024, proposition 13).
 type opposed struct{ rate, sigma float64 }
 
 func (o opposed) exponents(x float64) (plus, minus float64) {
@@ -143,7 +143,7 @@ func (o opposed) loss(x float64) float64 {
 	return softLoss(o.rate, plus) - softLoss(o.rate, minus)
 }
 
-// at returns the x whose privacy loss is l = loss. It solves
+// at returns the x at which the privacy loss is l = loss. It solves
 //
 //	(1−q)·sinh(l/2) = q·e^(−1/2σ²)·sinh(x/σ² − l/2)
 //
@@ -188,8 +188,8 @@ func (o opposed) reach(order float64) (lo, hi float64) {
 
 func (o opposed) scale(float64) (smooth, analytic float64) { return o.sigma, o.sigma * o.sigma }
 
-// reversed is the mixture with p and q exchanged and the line reflected: a record is added instead
-// of removed.
+// reversed is the mixture with p and q exchanged and the line reflected. It describes a record that
+// is added instead of removed.
 type reversed struct{ mixture }
 
 func (r reversed) densities(x float64) (p, q float64) {
@@ -205,9 +205,9 @@ func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
 func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
-// reach returns an interval. Outside it p, q and p·(p/q)^c are negligible, where c is order.
-// The logarithm of p·(p/q)^c is concave, with its maximum at the x that solves x = c·share(−x).
-// From there p·(p/q)^c falls at least as fast as p.
+// reach returns an interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
+// The logarithm of p·(p/q)^c is concave, and its maximum is at the x that solves x = c·share(−x).
+// From there, p·(p/q)^c falls at least as fast as p.
 func (r reversed) reach(order float64) (lo, hi float64) {
 	low, high := 0.0, order*share(r.rate, r.exponent(0))
 	for range 60 {
@@ -220,8 +220,8 @@ func (r reversed) reach(order float64) (lo, hi float64) {
 	return -1 - span*r.sigma, high + span*r.sigma
 }
 
-// laplace is the continuous part of the privacy loss of the Laplace mechanism with ε₀ =
-// sensitivity/scale. x is the loss itself, in (−ε₀, ε₀). laplaceLaw adds the atoms.
+// laplace is the continuous part of the privacy loss of the Laplace mechanism, where ε₀ =
+// sensitivity/scale. x is the loss itself, in (−ε₀, ε₀). The atoms are added by laplaceLaw.
 type laplace struct{ epsilon float64 }
 
 func (l laplace) densities(x float64) (p, q float64) {

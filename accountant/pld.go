@@ -8,29 +8,30 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A tilting is a composition on a grid of losses with every step tilted: the mass at each loss L is
-// multiplied by e^(θL), and the masses are normalised. The tail that determines δ(ε) becomes the
-// bulk of the tilted distribution, so rounding errors are relative to δ instead of 1.
+// A tilting is a composition in which all losses are on a grid and all steps are tilted: the mass
+// at each loss L is multiplied by e^(θL), and the masses are then normalised. The tail that
+// determines δ(ε) becomes the bulk of the tilted distribution. Rounding errors are thus relative to
+// δ and not to 1.
 type tilting struct {
 	upper bool    // true for upper bounds, false for lower bounds
 	width float64 // distance between neighbouring grid points
-	// offset is the loss of grid point 0. A composition's offset is the sum of those of its steps.
+	// offset is the loss at grid point 0. For a composition, it is the sum of the steps' offsets.
 	offset float64
 	order  float64 // θ, the order of the tilt
 	laws   []tilted
-	logM   float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
-	mean   float64 // mean of the composed loss, as a grid index
-	shift  float64 // sum of the field moved over all steps
+	logM   float64 // sum of log(total tilted mass before normalisation) over all steps
+	mean   float64 // mean of the composed loss, in grid points
+	shift  float64 // sum of the field moved, over all steps
 	added  float64 // upper bound on the mass at infinity
 	steps  float64
 }
 
-// tilted is one tilted step, and the number of times that the step happens.
+// tilted is a tilted step, with the number of times that it happens.
 type tilted struct {
 	masses
 	times float64
-	mean  float64 // mean of the step's loss, as a grid index
-	moved int     // mean, rounded to an integer; the indices are reduced by it before the Fourier transform
+	mean  float64 // mean of the step's loss, in grid points
+	moved int     // mean, rounded to an integer; subtracted from the indices before the Fourier transform
 }
 
 const unit = 0x1p-53
@@ -38,10 +39,10 @@ const unit = 0x1p-53
 // quadratureError bounds the relative error of the mass of each cell.
 const quadratureError = 5e-14
 
-// tilting puts the losses of every step on a grid of the given width and tilts them. A mass under P
-// of at most cut is moved to an infinite loss (for an upper bound) or left out (for a lower bound).
-// If aligned is true, each grid has a point where the tilted loss has most of its mass (see
-// newGrid). tilting fails if a grid would have too many cells.
+// tilting puts the losses of all steps on a grid of the given width and tilts them. A mass of at
+// most cut, under P, is moved to an infinite loss for an upper bound, and left out for a lower
+// bound. If aligned is true, each grid has a point where most of the tilted loss is (see newGrid).
+// If a grid would have too many cells, tilting returns an error.
 func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*tilting, error) {
 	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
 	var survives float64
@@ -84,8 +85,8 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
-// outside returns Chernoff bounds on the tilted mass of the composed losses more than reach above
-// the mean, and more than reach below it.
+// outside returns two Chernoff bounds on the tilted mass of the composed loss: that of losses more
+// than reach above the mean, and that of losses more than reach below.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -94,7 +95,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 		for _, l := range t.laws {
 			var r, f float64
 			for i, k := range l.index {
-				if l.mass[i] == 0 { // the mass underflowed to 0; e can overflow here, and 0·Inf is NaN
+				if l.mass[i] == 0 { // the mass underflowed to 0; e may overflow here, and 0·Inf is NaN
 					continue
 				}
 				e := math.Exp(a * t.width * (float64(k) - l.mean))
@@ -104,7 +105,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		// If r has overflowed, rise is +Inf or NaN, and the bound from a smaller exponent stays.
+		// If r has overflowed, rise is +Inf or NaN, and the bound from a smaller exponent remains.
 		if rise < up {
 			up = rise
 		}
@@ -115,7 +116,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 	return min(1, math.Exp(up)), min(1, math.Exp(down))
 }
 
-// margin bounds the relative error of δ from quadrature and rounding.
+// margin bounds the relative error of δ that comes from quadrature and rounding.
 func (t *tilting) margin() float64 {
 	margin := (t.order + 2) * (quadratureError + 4*unit)
 	if !t.upper {
@@ -124,20 +125,20 @@ func (t *tilting) margin() float64 {
 	return 1e-9 + t.steps*margin
 }
 
-// A window is the distribution of the composed loss near its tilted mean. It gives a bound on δ(ε)
-// for every ε between its ends. The bound includes all errors: mass removed from each step, mass
-// that wraps around the ends, rounding in the Fourier transform, and the errors that
-// [tilting.margin] bounds.
+// A window is the distribution of the composed loss around its tilted mean. It gives a bound on
+// δ(ε) for any ε between its ends. The bound covers all errors: mass that was removed from the
+// steps, mass that wraps around the ends, rounding in the Fourier transform, and the errors in
+// [tilting.margin].
 type window struct {
 	*tilting
 	*workspace
-	first  int     // grid index of entry 0 of the window
-	lowest int     // lowest usable entry; the exponents in the sums of [window.sum] would overflow below it
-	centre float64 // reference loss in the exponents of the sums of [window.sum]
+	first  int     // grid point of the window's entry 0
+	lowest int     // lowest usable entry; below it, the exponents in the sums of [window.sum] would overflow
+	centre float64 // reference loss for the exponents in the sums of [window.sum]
 	scale  float64 // logM − order·centre; e^scale converts the sums of [window.sum] to δ
 	start  int     // position of the window's entry 0 in row
 	noise  float64 // bound on the error of each mass in row
-	// wrapped bounds the tilted mass outside the window. The losses above it raise δ by at most
+	// wrapped bounds the tilted mass outside the window. Losses above the window raise δ by at most
 	// e^scale·lost.
 	wrapped, lost float64
 }
@@ -145,24 +146,23 @@ type window struct {
 const (
 	// transformError bounds the rounding error of a transform of size n. The error of each output
 	// is at most transformError·u·log2 n times the sum of the moduli of the input, where u is the
-	// unit roundoff (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, theorem 24.2,
-	// proves a value below 7 for radix 2).
+	// unit roundoff. (For radix 2, Higham, "Accuracy and Stability of Numerical Algorithms", 2002,
+	// theorem 24.2, proves a value below 7.)
 	transformError = 8
-	// maxTransform is the size of the largest transform, which takes 60 MiB with its
-	// buffers.
+	// maxTransform is the size of the largest transform. It takes 60 MiB with its buffers.
 	maxTransform = 3 << 19
 )
 
 var errWindow = errors.New("privacy loss distribution: the composed loss exceeds the largest transform")
 
-// A workspace contains the memory for a composition on n grid points. It is reused, because
-// allocating it takes as long as the computation.
+// A workspace has the memory for a composition on n grid points. It is reused, because allocating
+// this memory takes as long as the computation.
 type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
-	sums     [][2]float64 // the two sums of [window.sum] from every block-th entry to the last entry
-	// These fields are used only if the composition has several kinds of steps.
+	sums     [][2]float64 // the two sums of [window.sum], for every block-th entry as the first
+	// The following fields are used only if the composition has several kinds of steps.
 	total     []complex128
 	amplified []float64
 }
@@ -178,7 +178,7 @@ func newWorkspace(n int) *workspace {
 		ws.plan.Reset(n)
 	}
 	if cap(ws.row) < n {
-		*ws = workspace{plan: ws.plan} // drop the old memory before new memory is allocated
+		*ws = workspace{plan: ws.plan} // drop the old memory before allocating new memory
 		ws.row = make([]float64, n)
 		ws.spectrum = make([]complex128, n/2+1)
 		ws.sums = make([][2]float64, n/block+2)
@@ -219,12 +219,12 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// block is the distance between the entries for which a window stores the sums of [window.sum].
-// tail computes the others from these.
+// A window stores the sums of [window.sum] for every block-th entry. tail computes the others from
+// these.
 const block = 64
 
-// sum returns two sums over the entries of the window from number first on, given the sums over the
-// entries from next on:
+// sum returns two sums over all entries of the window from first on. It computes them from the same
+// sums over all entries from next on:
 //
 //	Σ mass·e^(−θ(l−centre))
 //	Σ mass·e^(−θ(l−centre))·e^(l₀−l)
@@ -255,7 +255,7 @@ func (w *window) sum(sums [2]float64, first, next int) [2]float64 {
 	return [2]float64{above, damped}
 }
 
-// tail returns the two sums of [window.sum] over all entries from number i on.
+// tail returns the two sums of [window.sum] over all entries from i on.
 func (w *window) tail(i int) [2]float64 {
 	if i%block == 0 {
 		return w.sums[i/block]
@@ -268,9 +268,9 @@ func (w *window) tail(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose computes the distribution of the composed loss by a Fourier transform into ws.row. The
-// mass of a grid point is at its index minus t.shift, modulo the length of the row, with an error
-// of at most noise.
+// compose uses a Fourier transform to compute the distribution of the composed loss, and writes it
+// to ws.row. The mass of a grid point is at its index minus t.shift, modulo the length of the row.
+// Its error is at most noise.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
 	// rounding bounds the relative error of a Fourier transform followed by its inverse.
@@ -297,8 +297,9 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		least := math.Exp(-160 / l.times)
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
-			grown := complex(0, 0) // stays 0 if the power underflows
-			// the relative error of the power is amplified times the absolute error of the spectrum
+			grown := complex(0, 0) // remains 0 if the power underflows
+			// the absolute error of the spectrum, times amplified, is the relative error of the
+			// power
 			amplified := l.times
 			if square >= least {
 				grown = power(f, l.times)
@@ -326,8 +327,8 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 	return noise / float64(n)
 }
 
-// standsFor bounds the number of coefficients of the full Fourier transform that coefficient j of
-// the real transform stands for: all except the first can have a mirror image.
+// standsFor bounds how many coefficients of the full Fourier transform coefficient j of the real
+// transform stands for. All except the first may have a mirror image.
 func standsFor(j int) float64 {
 	if j == 0 {
 		return 1
@@ -337,7 +338,7 @@ func standsFor(j int) float64 {
 
 func modulus(f complex128) float64 { return math.Sqrt(real(f)*real(f) + imag(f)*imag(f)) }
 
-// power computes f^n for an integer n ≥ 1 by repeated squaring.
+// power computes f^n by repeated squaring, where n ≥ 1 is an integer.
 func power(f complex128, n float64) complex128 {
 	result := complex(1, 0)
 	for k := uint64(n); ; f *= f {
@@ -350,8 +351,7 @@ func power(f complex128, n float64) complex128 {
 	}
 }
 
-// read returns the upper or lower bound on δ(ε). i is the number of the first entry whose loss is
-// above ε.
+// read returns the upper or lower bound on δ(ε). i is the first entry whose loss is above ε.
 func (w *window) read(i int, epsilon float64) float64 {
 	sums := w.tail(i)
 	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-w.at(w.first+i))*sums[1])
@@ -361,8 +361,8 @@ func (w *window) read(i int, epsilon float64) float64 {
 	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
-// blur bounds the effect on δ(ε) of the mass outside the window. An upper bound lacks the mass
-// above the window. In a lower bound, mass that wraps around appears at wrong losses, and adds at
+// blur bounds how much the mass outside the window affects δ(ε). An upper bound misses the mass
+// above the window. In a lower bound, mass that wraps around appears at wrong losses. It adds at
 // most as much to δ(ε) as if all of it were at the loss ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
@@ -371,7 +371,7 @@ func (w *window) blur(epsilon float64) float64 {
 	return math.Exp(w.scale-w.order*(epsilon-w.centre)) * w.wrapped
 }
 
-// delta returns the bound on δ(ε). ok is false if ε is outside the window.
+// delta returns the bound on δ(ε). If ε is outside the window, ok is false.
 func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 	i := int(math.Floor((epsilon-w.offset)/w.width)) + 1 - w.first
 	if i < w.lowest || i >= len(w.row) {
@@ -380,17 +380,17 @@ func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 	return w.read(i, epsilon), true
 }
 
-// epsilon returns the bound on ε(δ), which is at least 0. ok is false if ε(δ) is outside the
-// window.
+// epsilon returns the bound on ε(δ), which is at least 0. If ε(δ) is outside the window, ok is
+// false.
 func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 	at := func(i int) float64 { return w.read(i+1, w.at(w.first+i)) }
-	zero := int(math.Floor(-w.offset/w.width)) - w.first // highest entry whose loss is at most 0
+	zero := int(math.Floor(-w.offset/w.width)) - w.first // highest entry whose loss is not positive
 	low, high := max(w.lowest, zero), len(w.row)-2
 	if low >= high {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == zero // The result is 0 if δ(0) ≤ δ. It is unknown if all usable entries have a positive loss.
+		return 0, low == zero // 0 is right if δ(0) ≤ δ; if all usable entries have a positive loss, this is unknown
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false

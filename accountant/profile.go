@@ -10,15 +10,15 @@ import (
 // A Profile is the privacy profile δ(ε) of a composition. [Account] returns it.
 type Profile struct {
 	tally
-	mu float64 // μ of the Gaussian release that is equivalent to all Gaussian releases of the composition
+	mu float64 // μ of the Gaussian release that is equivalent to all Gaussian releases in the composition
 
-	above, below [][]step // compositions that bound the profile from above and below, for removal and for addition
+	above, below [][]step // compositions that bound the profile from above and below; one for removal and one for addition
 	different    bool
-	removeFirst  bool // whether removal, the first composition, has the larger Rényi divergences
+	removeFirst  bool // whether the first composition, which is removal, has the larger Rényi divergences
 }
 
-// Account returns the privacy profile of e. It fails if an event is malformed, if the sampling of
-// an event has no proof under its adjacency, or if two events have different adjacencies.
+// Account returns the privacy profile of e. It returns an error if an event is malformed, if there
+// is no proof for its sampling under its adjacency, or if two events have different adjacencies.
 func Account(e Event) (Profile, error) {
 	t, err := tallyOf(e)
 	if err != nil {
@@ -63,9 +63,9 @@ func Account(e Event) (Profile, error) {
 	return p, nil
 }
 
-// Check returns the errors of [Account] without computing the privacy loss, which is much faster.
-// It misses one of them: the variance of discrete noise on a single integer can be too large for
-// the computation.
+// Check returns the same errors as [Account] without computing the privacy loss, which is much
+// faster. It misses only one: the variance of discrete noise on a single integer may be too large
+// to compute the loss.
 func Check(e Event) error {
 	if _, err := tallyOf(e); err != nil {
 		return fmt.Errorf("account: %w", err)
@@ -73,8 +73,8 @@ func Check(e Event) error {
 	return nil
 }
 
-// upper returns the compositions that bound the profile from above, one for each direction, and
-// lower those that bound it from below.
+// upper returns the compositions that bound the profile from above, one for each direction. lower
+// returns those that bound it from below.
 func (p Profile) upper() []*composition { return compositions(p.above) }
 
 func (p Profile) lower() []*composition { return compositions(p.below) }
@@ -89,8 +89,8 @@ func compositions(sides [][]step) []*composition {
 	return all
 }
 
-// worst returns the compositions of [Profile.upper] that can have the largest Rényi divergences:
-// only the one for removal, if it is known to have the larger ones.
+// worst returns the compositions of [Profile.upper] that may have the largest Rényi divergences. If
+// removal is known to have the larger ones, this is only the one for removal.
 func (p Profile) worst() []*composition {
 	all := p.upper()
 	if p.removeFirst && len(all) > 1 {
@@ -99,41 +99,41 @@ func (p Profile) worst() []*composition {
 	return all
 }
 
-// oneLaw reports whether the upper and the lower bounds are computed from the same distribution of
-// the privacy loss, which is then exact for the worst pair of inputs.
+// oneLaw reports whether the upper and lower bounds come from the same distribution of the privacy
+// loss. This distribution is then exact for the worst pair of inputs.
 func (p Profile) oneLaw() bool { return !p.different }
 
 // Mu returns the parameter μ of the single Gaussian release that is equivalent to all Gaussian
-// releases of the composition. For discrete noise this holds up to a max divergence that all bounds
-// of the profile include.
+// releases in the composition. For discrete noise, this is true up to a max divergence, which all
+// bounds of the profile include.
 func (p Profile) Mu() float64 { return p.mu }
 
-// Gaussian reports whether all releases are Gaussian. In that case μ determines the profile.
+// Gaussian reports whether all releases are Gaussian. If they are, μ determines the profile.
 func (p Profile) Gaussian() bool { return len(p.samples) == 0 }
 
-// A Bound is an interval for the true value of ε, δ or a rate. The value is certain to be inside
-// only if Certified is true.
+// A Bound is an interval for the true value of ε, δ or a rate. Only if Certified is true is the
+// value certain to be inside.
 type Bound struct {
 	Lower, Upper float64
 	Method       Method
-	// Certified is true if the bounds include all errors of discretisation, truncation and
-	// rounding. Otherwise the width of the interval only estimates the error: do not base a privacy
-	// guarantee on it.
+	// Certified is true if the bounds include all errors from discretisation, truncation and
+	// rounding. If it is false, the width of the interval is only an estimate of the error. Do not
+	// base a privacy guarantee on it.
 	Certified bool
-	// Vacuous is true if Upper gives no information, because it is +Inf for ε or 1 for δ.
+	// Vacuous is true if Upper says nothing, because it is +Inf for ε or 1 for δ.
 	Vacuous bool
 }
 
-// Epsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private, for 0 < δ <
-// 1, by the method [Tightest].
+// Epsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private, where 0 < δ
+// < 1. It uses the method [Tightest].
 func (p Profile) Epsilon(delta float64) (Bound, error) { return p.EpsilonBy(Tightest, delta) }
 
-// Delta returns bounds on the smallest δ for which the composition is (ε, δ)-private, for ε ≥ 0, by
-// the method [Tightest].
+// Delta returns bounds on the smallest δ for which the composition is (ε, δ)-private, where ε ≥ 0.
+// It uses the method [Tightest].
 func (p Profile) Delta(epsilon float64) (Bound, error) { return p.DeltaBy(Tightest, epsilon) }
 
-// EpsilonBy is like Epsilon with the given method. It returns an error if the method does not apply
-// to the composition.
+// EpsilonBy is like Epsilon, but uses the given method. If the method does not apply to the
+// composition, it returns an error.
 func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 	if !(delta > 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("profile: delta must lie in (0, 1), got %g", delta)
@@ -148,7 +148,7 @@ func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 		b = p.narrowed(b, low, high)
 	}
 	// If P and Q are (ε, δ)-close, then all P′ and Q′ within max divergence r of them are (ε + 2r,
-	// e^r δ)-close. The lower bound follows with the pairs exchanged.
+	// e^r δ)-close. If the pairs are exchanged, the lower bound follows.
 	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
 	b.Vacuous = math.IsInf(b.Upper, 1)
 	return b, errors.Join(err, b.check())
@@ -162,7 +162,7 @@ func (b Bound) check() error {
 	return nil
 }
 
-// DeltaBy returns the same bounds as Delta, computed by the given method.
+// DeltaBy is like Delta, but uses the given method.
 func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	if err := nonNegative("epsilon", epsilon); err != nil {
 		return Bound{}, fmt.Errorf("profile: %w", err)
@@ -178,7 +178,7 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by calls compute with the functions of the method m and sets the method's name in the result.
+// by calls compute with the functions of the method m, and enters the method's name in the result.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

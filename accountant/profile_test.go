@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Gaussian releases compose to one Gaussian release with μ² = Σμ² (corollary 3.3 of Dong, Roth, Su
-// 2022).
+// Gaussian releases must compose to a Gaussian release with μ² = Σμ² (corollary 3.3 of Dong, Roth,
+// Su 2022).
 func TestComposition(t *testing.T) {
 	parts := Composed{
 		Repeated{Gaussian{Sensitivity: 1, Sigma: 10, Adjacency: ZeroOut}, 64},
@@ -66,7 +66,7 @@ func TestProfileErrors(t *testing.T) {
 	}
 }
 
-// exactDelta returns the hockey-stick divergence between N_Z(0, σ²) and its shift by k, as a sum
+// exactDelta returns the hockey-stick divergence between N_Z(0, σ²) and its shift by k. It is a sum
 // over the integers.
 func exactDelta(sigma float64, k int, epsilon float64) float64 {
 	reach := int(14*sigma) + k
@@ -101,14 +101,14 @@ func TestDiscreteGaussianIsCovered(t *testing.T) {
 	}
 }
 
-// The log ratio between the rounded Gaussian of variance s² − 1/12 and the discrete Gaussian is
-// −He₄(k/s)/(2880 s⁴) up to higher orders.
+// The log ratio between the rounded Gaussian of variance s² − 1/12 and the discrete Gaussian must
+// be −He₄(k/s)/(2880 s⁴), up to higher orders.
 func TestRoundingDivergence(t *testing.T) {
 	for _, s := range []float64{16, 32, 64} {
 		v := s*s - 1.0/12
 		norm := s * math.Sqrt(2*math.Pi)
 		for k := 0.0; k <= 5*s; k += s / 4 {
-			// Erfc keeps the full relative accuracy in the tails.
+			// In the tails, Erfc is accurate to full relative precision.
 			rounded := (math.Erfc((k-.5)/math.Sqrt(2*v)) - math.Erfc((k+.5)/math.Sqrt(2*v))) / 2
 			discrete := math.Exp(-k*k/(2*s*s)) / norm
 			z := k / s
@@ -124,7 +124,7 @@ func TestRoundingDivergence(t *testing.T) {
 	}
 }
 
-// The noise is as large as the mechanisms add.
+// The noise is as large as in the project's mechanisms.
 func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	const sigma = 1 << 23
 	discrete := account(t, Repeated{DiscreteGaussian{Sensitivity: float64(sigma) / 5, Sigma: sigma, Shares: 16, Dim: 1_000_000, Adjacency: ZeroOut}, 1000})
@@ -138,7 +138,7 @@ func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	}
 }
 
-// Rounding must not lose many small releases after a large one.
+// After a large release, many small ones must not get lost by rounding.
 func TestCompositionRoundsUp(t *testing.T) {
 	events := Composed{Gaussian{1, 1, AddRemove}}
 	for range 1 << 16 {

@@ -2,9 +2,9 @@ package accountant
 
 import "fmt"
 
-// Quote returns the amount that [Filter.Charge] would add to [Filter.Spent] for the event e, and
-// the error that Charge would return. It does not change the filter. With a [*BudgetError], cost is
-// still the cost of e.
+// Quote returns how much [Filter.Charge] would add to [Filter.Spent] for the event e, and the error
+// that Charge would return. It does not change the filter. Even if the error is a [*BudgetError],
+// cost is the cost of e.
 func (f *Filter) Quote(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -12,8 +12,8 @@ func (f *Filter) Quote(e Event) (cost float64, err error) {
 	return c.main, err
 }
 
-// after returns the cost of e, and the total spending if e is admitted. The error is a
-// [*BudgetError] if the spending would exceed the budget.
+// after returns the cost of e, and the total spending if e is admitted. If this would exceed the
+// budget, the error is a [*BudgetError].
 func (s *filterState) after(e Event) (spent, cost filterCost, err error) {
 	if cost, err = s.cost(e); err != nil {
 		return filterCost{}, filterCost{}, fmt.Errorf("charge: %w", err)

@@ -10,28 +10,28 @@ import (
 	"testing"
 )
 
-// A setting is a composition of equal releases. orders has the densities of one release for each
-// order of the two inputs, from which the test computes the cost independently. It is nil if the
-// test has no formula for them.
+// A setting is a composition of equal releases. For each order of the two inputs, orders has the
+// densities of one release, from which the test computes the cost on its own. If the test has no
+// formula for them, orders is nil.
 type setting struct {
 	event  Event
 	delta  float64
 	orders []lossDensity
 	times  float64
-	// sampled is true if the batches are random. The losses are then discretised.
+	// sampled is true if the batches are random, so that the losses must be discretised.
 	sampled bool
-	gap     string // why the lower and the upper bound differ; empty if they should be close
+	gap     string // why the lower and upper bounds differ; empty if they should be close
 }
 
 // lossDensity has the densities p and q of an output for two adjacent inputs. Both are mixtures of
-// Gaussians with standard deviation scale and means of at most shift in absolute value. log returns
-// log p and log q.
+// Gaussians. Their standard deviation is scale, and their means are at most shift in absolute
+// value. log returns log p and log q.
 type lossDensity struct {
 	scale, shift float64
 	log          func(x float64) (p, q float64)
 }
 
-// gaussianAt, mixed and bothOrders compute the densities in the documentation of [Poisson] and
+// gaussianAt, mixed and bothOrders compute the densities as documented for [Poisson] and
 // [WithoutReplacement]. They share no code with the package.
 func gaussianAt(x, mean, sigma float64) float64 {
 	z := (x - mean) / sigma
@@ -57,7 +57,7 @@ func drawSetting(r *rand.Rand) setting {
 	q, sigma, times := log(1e-5, .9), log(.3, 10), math.Round(log(1, 1e4))
 	s := setting{delta: log(1e-10, 1e-2), times: times}
 	adjacency := []Adjacency{AddRemove, ReplaceOne, ZeroOut}[r.IntN(3)]
-	sums := 1.0 // largest change of a sum by one record, in units of the clip
+	sums := 1.0 // largest change that one record makes to a sum, in units of the clip
 	if adjacency == ReplaceOne {
 		sums = 2
 	}
@@ -99,7 +99,7 @@ func drawSetting(r *rand.Rand) setting {
 	return s
 }
 
-// A transform is the moment generating function of the loss, M(s) = ∫ p^(1+s) q^(−s), integrated
+// A transform is the loss's moment generating function, M(s) = ∫ p^(1+s) q^(−s). It is integrated
 // with the trapezoid rule on a fixed grid of outputs.
 type transform struct{ loss, log []float64 }
 
@@ -134,10 +134,10 @@ func (m transform) cumulant(s complex128) complex128 {
 }
 
 // delta returns δ(ε) for the given number of releases. It integrates along the vertical line with
-// real part c (Alghamdi et al. 2023, theorem 3.1). It returns false if the integrand does not fall
-// along the line, or if two step sizes give results that differ by more than 10⁻⁹, relatively.
+// real part c (Alghamdi et al. 2023, theorem 3.1). If the integrand does not fall along the line,
+// or if two step sizes give results with a relative difference of more than 10⁻⁹, it returns false.
 func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
-	// c is near the minimum of the integrand on the real axis.
+	// c is close to the minimum of the integrand on the real axis.
 	reach := 1.0
 	rough := d.transform(reach, 400)
 	exponent := func(c float64) float64 {
@@ -160,7 +160,7 @@ func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
 	m := d.transform(c, 4000)
 	k := func(order float64) float64 { return times * real(m.cumulant(complex(order, 0))) }
 	e := c / 8
-	sd := math.Sqrt(max(0, k(c+e)-2*k(c)+k(c-e))) / e // standard deviation of the composed loss, tilted by e^(cL)
+	sd := math.Sqrt(max(0, k(c+e)-2*k(c)+k(c-e))) / e // standard deviation of the composed loss when it is tilted by e^(cL)
 	integral := func(points int, period float64) (float64, bool) {
 		m := d.transform(c, points)
 		step := 2 * math.Pi / period
@@ -191,7 +191,7 @@ func (d lossDensity) delta(epsilon, times float64) (float64, bool) {
 	return two, ok && math.Abs(one-two) <= 1e-9*math.Abs(two)
 }
 
-// In nine out of ten runs no batch contains the record, so the loss is nearly always the same small
+// In nine out of ten runs, no batch has the record, so the loss is nearly always the same small
 // number. Before the grids were aligned with this number, the bounds were [.073, 8.21].
 func TestRareSamplesHaveALowerBound(t *testing.T) {
 	p := account(t, Repeated{Poisson{1e-4, .3, AddRemove}, 1000})
@@ -204,9 +204,9 @@ func TestRareSamplesHaveALowerBound(t *testing.T) {
 	}
 }
 
-// An integration that shares no code with the accountant must give an ε within the bounds. The
-// bounds must be close if they belong to the same pair of inputs. With FEDPVI_LONG=1 the test draws
-// a thousand settings.
+// The test computes ε by an integration that shares no code with the accountant. It must be within
+// the bounds. If the two bounds belong to the same pair of inputs, they must be close. With
+// FEDPVI_LONG=1, the test draws a thousand settings.
 func TestRandomSettings(t *testing.T) {
 	const seed = 27
 	n := 50
@@ -246,7 +246,7 @@ func TestRandomSettings(t *testing.T) {
 		if len(s.orders) == 0 || b.Upper == 0 {
 			continue
 		}
-		var above, below float64 // δ at the upper and at the lower bound
+		var above, below float64 // δ at the upper bound and at the lower bound
 		converged := true
 		for _, d := range s.orders {
 			u, ok := d.delta(b.Upper, s.times)
@@ -274,7 +274,7 @@ func TestRandomSettings(t *testing.T) {
 	if median := numerical[len(numerical)/2]; median > 1e-4 {
 		t.Errorf("the median relative width is %g", median)
 	}
-	// For a few steps with a tiny rate the relative width can be almost one (docs/use/accounting.md
+	// For a few steps at a tiny rate, the relative width may be almost one (docs/use/accounting.md
 	// has an example). Such settings must be rare.
 	if most := numerical[len(numerical)*49/50]; most > 0.1 {
 		t.Errorf("one in fifty settings has a relative width of %g or more; the widest is %s", most, worst["discretisation"])

@@ -5,15 +5,16 @@ import (
 	"math"
 )
 
-// Renyi returns an upper bound on the Rényi divergence of e at an order above 1: the larger one of
-// the two orders of the adjacent inputs. It is exact up to a quadrature accurate to 12 digits.
-// Renyi returns +Inf for orders too large to be useful. It also returns +Inf if the privacy loss of
-// e can be infinite, unless a Gaussian release is known to cost more than e (see
-// [RandomAllocation]).
+// Renyi returns an upper bound on the Rényi divergence of e at an order above 1. Of the two orders
+// of the adjacent inputs, it takes the one with the larger divergence. The quadrature is accurate
+// to 12 digits, and otherwise the result is exact. Renyi returns +Inf if the order is too large to
+// be useful. It also returns +Inf if the privacy loss of e may be infinite, unless there is a
+// Gaussian release that is known to cost more than e (see [RandomAllocation]).
 //
 // For sampled Gaussians Renyi computes the moments accountant (Abadi et al., "Deep Learning with
 // Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the Sampled
-// Gaussian Mechanism", 2019) by quadrature instead of a series, and therefore at every real order.
+// Gaussian Mechanism", 2019) by quadrature instead of a series, and can therefore do so at any real
+// order.
 func Renyi(e Event, order float64) (float64, error) {
 	if !(order > 1) || math.IsInf(order, 0) {
 		return 0, fmt.Errorf("renyi: order must be above 1 and finite, got %g", order)
@@ -38,14 +39,14 @@ func (p Profile) RenyiCurve(orders []float64) []float64 {
 		}
 	}
 	for i, order := range orders {
-		// The real releases differ from the accounted ones by a max divergence of r = p.divergence.
-		// This adds at most r·(2α−1)/(α−1) to the divergence of order α.
+		// The max divergence between the real releases and those that are accounted is at most r =
+		// p.divergence. This adds at most r·(2α−1)/(α−1) to the divergence of order α.
 		curve[i] = raise(curve[i]) + up(p.divergence*(2*order-1)/(order-1))
 	}
 	return curve
 }
 
-// raise increases a Rényi divergence by more than the error of its quadrature.
+// raise raises a Rényi divergence by more than its quadrature error.
 func raise(x float64) float64 { return x * (1 + 1e-10) }
 
 func (c *composition) renyi(order float64) float64 {
@@ -57,8 +58,8 @@ func (c *composition) renyi(order float64) float64 {
 	return c.finiteRenyi(order)
 }
 
-// bounded returns a composition whose Rényi divergences are at least those of c. It replaces each
-// step that has a mass at infinity with a Gaussian release of larger divergences, if one is known.
+// bounded returns a composition whose Rényi divergences are at least those of c. If a step has a
+// mass at infinity, it is replaced by a Gaussian release with larger divergences, if one is known.
 func (c *composition) bounded() *composition {
 	b := &composition{}
 	for _, s := range c.steps {
@@ -77,7 +78,7 @@ func (c *composition) finiteRenyi(order float64) float64 {
 	}
 	k, _, _ := c.cumulant(order - 1)
 	if math.IsNaN(k) {
-		return math.Inf(1) // larger orders give no better bounds
+		return math.Inf(1) // larger orders do not give better bounds
 	}
 	return max(0, k/(order-1))
 }
@@ -86,9 +87,9 @@ func (c *composition) finiteRenyi(order float64) float64 {
 //
 //	e^K = Σ_k C(α,k)·(1−q)^(α−k)·q^k·e^(k(k−1)/2σ²)
 //
-// (Mironov, Talwar, Zhang 2019, section 3.3), where q is the sampling rate. ok is false if order
-// is not an integer from 64 to 2¹⁶, if a step is not a sampled Gaussian release, or if the sum
-// would lose digits.
+// (Mironov, Talwar, Zhang 2019, section 3.3), where q is the sampling rate. If order is not an
+// integer from 64 to 2¹⁶, if a step is not a sampled Gaussian release, or if the sum would lose
+// digits, ok is false.
 func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	if order < 64 || order > 1<<16 || order != math.Trunc(order) {
 		return 0, false
@@ -106,7 +107,7 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 			term += odds + math.Log((order-j)/(j+1))
 		}
 		one := total.value()
-		if !(one > 1e-3) { // e^one is 1 + x, with an x so small that rounding has removed most of its digits
+		if !(one > 1e-3) { // e^one is 1 + x, where x is so small that rounding has removed most of its digits
 			return 0, false
 		}
 		k += s.times * one
@@ -114,8 +115,8 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	return k, true
 }
 
-// isMixture returns the mixture in l, or false if l is not a single mixture with a sampling rate
-// below 1.
+// isMixture returns the mixture in l. If l is not a single mixture with a sampling rate below 1, it
+// returns false.
 func (l law) isMixture() (m mixture, ok bool) {
 	if len(l.parts) != 1 || len(l.atoms) > 0 {
 		return m, false
@@ -124,8 +125,9 @@ func (l law) isMixture() (m mixture, ok bool) {
 	return m, ok && m.rate < 1 && math.IsInf(l.parts[0].lo, -1)
 }
 
-// renyiEpsilon returns the smallest ε(δ) that follows from Rényi divergences of real orders, and
-// the order that gives it (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
+// renyiEpsilon returns the smallest ε(δ) that follows from Rényi divergences at real orders, and
+// the order from which it follows (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al.
+// 2020).
 func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1), math.Inf(1)
@@ -135,8 +137,8 @@ func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	})
 }
 
-// renyiDelta returns the smallest δ(ε) that follows from Rényi divergences, and the order that
-// gives it.
+// renyiDelta returns the smallest δ(ε) that follows from Rényi divergences, and the order from
+// which it follows.
 func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	exponent, order := leastOverOrders(func(order float64) float64 {
 		return (order-1)*(raise(c.finiteRenyi(order))-epsilon+math.Log1p(-1/order)) - math.Log(order)
@@ -144,8 +146,8 @@ func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	return min(1, math.Exp(exponent)*(1+1e-9)+c.infinite()), order
 }
 
-// leastOverOrders minimises a function of a real order above 1: on a coarse grid of log(α − 1),
-// then by golden section.
+// leastOverOrders minimises a function of a real order above 1. It first uses a coarse grid of
+// log(α − 1), and then golden-section search.
 func leastOverOrders(f func(order float64) float64) (least, order float64) {
 	at := func(x float64) float64 {
 		y := f(1 + math.Exp(x))
@@ -188,8 +190,8 @@ func leastOverOrders(f func(order float64) float64) (least, order float64) {
 	return least, 1 + math.Exp(best)
 }
 
-// momentsEpsilon returns ε(δ) by the moments accountant in its published form (Abadi et al. 2016,
-// theorem 2):
+// momentsEpsilon returns the ε(δ) of the moments accountant in its published form (Abadi et al.
+// 2016, theorem 2):
 //
 //	ε = min over λ of (K(λ) + log 1/δ)/λ
 //

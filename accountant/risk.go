@@ -5,22 +5,23 @@ import (
 	"math"
 )
 
-// This file translates a profile into the success of attacks. An attacker wants to know from which
-// of two adjacent inputs a release was computed, for example whether a record was used. An attack
-// is any rule that answers yes or no from the release. Its true-positive rate is the probability of
-// a yes if the record was used, and its false-positive rate if it was not. The bounds hold for
-// every attack, with any information about the other records and any computing power.
+// This file translates a profile into the success of attacks. An attacker wants to find out from
+// which of two adjacent inputs a release was computed, for example whether a certain record was
+// used. An attack is any rule that answers yes or no, given the release. If the record was used,
+// the probability of a yes is the true-positive rate. If it was not, it is the false-positive rate.
+// The bounds hold for all attacks, whatever they know about the other records and however much they
+// compute.
 
-// TruePositiveRate returns bounds on the largest true-positive rate of any attack with a
-// false-positive rate of at most fpr, for 0 < fpr < 1. It is the larger of the rates for the two
-// orders of the inputs. The rate for one order is the dual
+// TruePositiveRate returns bounds on the largest true-positive rate of any attack whose
+// false-positive rate is at most fpr, where 0 < fpr < 1. It is the larger of the rates for the two
+// orders of the inputs. For one order, the rate is the dual
 //
 //	inf over a > 0 of H_a(P‖Q) + a·fpr,   H_a(P‖Q) = ∫ (P − aQ)₊,
 //
-// of the test of Neyman and Pearson. The two orders are different tests, so each has its own rate
-// (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic Function", 2022,
-// section 2). Every a gives a valid bound: H_a must be certified, but a need not be the best
-// choice. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
+// of the Neyman-Pearson test. The two orders are different tests, so each has its own rate (Zhu,
+// Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic Function", 2022,
+// section 2). Each a gives a valid bound, so a need not be the best choice, but H_a must be
+// certified. For Gaussian releases, the rate is Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
 func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
 	return p.truePositiveRate(p.attacks(), fpr)
 }
@@ -29,8 +30,9 @@ func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 	if !(fpr > 0 && fpr < 1) {
 		return Bound{}, fmt.Errorf("true-positive rate: the false-positive rate must lie in (0, 1), got %g", fpr)
 	}
-	// Let P′ and Q′ be within max divergence r of P and Q. A test with the error rates α and β for
-	// P and Q has rates of at most e^r·α and e^r·β for P′ and Q′, and vice versa.
+	// Let P′ and Q′ be within max divergence r of P and Q. If a test has the error rates α and β
+	// for P and Q, its error rates for P′ and Q′ are at most e^r·α and e^r·β. The same holds the
+	// other way round.
 	r := p.divergence
 	over, under := fpr, fpr
 	if r > 0 {
@@ -48,7 +50,7 @@ func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 	return b, nil
 }
 
-// TradeOff returns the bounds of TruePositiveRate for each rate in fprs.
+// TradeOff returns the bounds of TruePositiveRate at each rate in fprs.
 func (p Profile) TradeOff(fprs []float64) ([]Bound, error) {
 	curve := make([]Bound, len(fprs))
 	a := p.attacks()
@@ -61,12 +63,12 @@ func (p Profile) TradeOff(fprs []float64) ([]Bound, error) {
 	return curve, nil
 }
 
-// Advantage returns bounds on the largest difference between the true-positive and the
-// false-positive rate of any attack: the total variation distance, δ(0).
+// Advantage returns bounds on the largest difference between an attack's true-positive and
+// false-positive rates. This is the total variation distance, δ(0).
 func (p Profile) Advantage() (Bound, error) { return p.Delta(0) }
 
-// Accuracy returns bounds on the largest probability that an attacker guesses the input, (1 +
-// δ(0))/2, if both inputs are equally likely a priori.
+// Accuracy returns bounds on the largest probability that an attacker guesses the input right, if
+// both inputs are equally likely a priori. This is (1 + δ(0))/2.
 func (p Profile) Accuracy() (Bound, error) {
 	b, err := p.Advantage()
 	b.Lower, b.Upper = (1+b.Lower)/2, (1+b.Upper)/2
@@ -74,15 +76,15 @@ func (p Profile) Accuracy() (Bound, error) {
 }
 
 // OddsFactor returns bounds on the logarithm of the factor by which a release can multiply an
-// attacker's odds. The release exceeds this factor with at most the given probability p over the
-// noise.
+// attacker's odds. With at most the given probability p over the noise, a release exceeds this
+// factor.
 //
 // Let ε(δ) be the smallest ε of the profile for δ, and let L be the loss. The profile is
 //
 //	δ(ε) = E[(1 − e^(ε−L))₊].
 //
-// For every δ < p, L therefore exceeds ε(δ) − log(1 − δ/p) with probability at most p. The upper
-// bound is the smallest such number among several δ. It can be larger than ε(p). The lower bound is
+// So for each δ < p, the probability that L exceeds ε(δ) − log(1 − δ/p) is at most p. The upper
+// bound is the smallest such number over several δ. It may be larger than ε(p). The lower bound is
 // ε(p), because δ(ε) is at most the probability that L exceeds ε.
 func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	if !(probability > 0 && probability < 1) {
@@ -91,7 +93,7 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	beyond := func(share float64) float64 { return -math.Log1p(-share) * (1 + 0x1p-50) }
 	best, least := 0.0, math.Inf(1)
 	for _, share := range []float64{0.5, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003, 0.001, 1e-4} {
-		// Rényi divergences are cheap, and accurate enough to choose the δ of the bound below.
+		// Rényi divergences are cheap, and accurate enough to choose the δ for the bound below.
 		b, err := p.EpsilonBy(RenyiDP, probability*share)
 		if log := b.Upper + beyond(share); err == nil && log < least {
 			best, least = share, log
@@ -110,8 +112,9 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	return b, err
 }
 
-// Posterior returns the probability that the record was used if an attack with the true-positive
-// rate tpr and the false-positive rate fpr answers yes. prior is the probability before the attack.
+// Posterior returns the probability that the record was used, after an attack with the
+// true-positive rate tpr and the false-positive rate fpr has answered yes. prior is the probability
+// before the attack.
 func Posterior(prior, tpr, fpr float64) float64 {
 	yes := prior * tpr
 	if yes == 0 {
@@ -121,13 +124,13 @@ func Posterior(prior, tpr, fpr float64) float64 {
 }
 
 // GroupEpsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private for
-// groups of size records: two inputs differ in at most size records, each added, removed or
-// replaced as the adjacency says.
+// groups of size records. Two inputs then differ in at most size records, which are added, removed
+// or replaced as the adjacency says.
 //
 // For Gaussian releases, the parameter μ of a group is exactly size times that of a record. For
-// other releases the upper bound is the smallest bound of [GroupPrivacy] over all (ε, δ) of the
-// profile, which ignores that a group is seldom sampled as a whole. The lower bound is that of one
-// record.
+// other releases, the upper bound is the smallest bound of [GroupPrivacy] over all (ε, δ) in the
+// profile. It ignores the fact that a whole group is seldom sampled together. The lower bound is
+// that of one record.
 func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	if size < 1 {
 		return Bound{}, fmt.Errorf("group: the size must be at least 1, got %d", size)
@@ -147,9 +150,9 @@ func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	return b, err
 }
 
-// groupEpsilon returns an upper bound on the ε of a group of size records. Among the pairs (ε, δ₁)
-// of the profile for which [GroupPrivacy] gives at most δ, it takes approximately the one with the
-// least ε and returns size·ε, certified.
+// groupEpsilon returns an upper bound on the ε of a group of size records. It looks at the pairs
+// (ε, δ₁) in the profile for which [GroupPrivacy] gives at most δ. It takes approximately the one
+// with the least ε, and returns size·ε, certified.
 func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 	k := float64(size)
 	keeps := func(epsilon, one float64) bool {

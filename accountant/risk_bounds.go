@@ -3,10 +3,12 @@ package accountant
 import "math"
 
 // The bounds in this file follow from a single guarantee (ε, δ), so they are looser than those of a
-// [Profile]. The functions expect ε ≥ 0, 0 ≤ δ ≤ 1, rates in [0, 1] and a size of at least 1, and
-// do not check this. Every result is raised by more than its rounding error.
+// [Profile]. The functions expect that ε ≥ 0 and 0 ≤ δ ≤ 1, that rates are in [0, 1], and that the
+// size is at least 1. They do not check this. Each result is raised by more than its rounding
+// error.
 
-// AdvantageBound returns the largest advantage of an attack on an (ε, δ)-private release,
+// AdvantageBound returns the largest advantage that an attack on an (ε, δ)-private release can
+// have,
 //
 //	(e^ε − 1 + 2δ)/(e^ε + 1)
 //
@@ -16,8 +18,8 @@ func AdvantageBound(epsilon, delta float64) float64 {
 	return min(1, (math.Tanh(epsilon/2)+2*delta/(1+math.Exp(epsilon)))*raised)
 }
 
-// TruePositiveRateBound returns the largest true-positive rate of an attack with a false-positive
-// rate of at most fpr on an (ε, δ)-private release,
+// TruePositiveRateBound returns the largest true-positive rate that an attack on an (ε, δ)-private
+// release can have if its false-positive rate is at most fpr,
 //
 //	min{e^ε·fpr + δ, 1 − e^(−ε)(1 − δ − fpr)}
 //
@@ -45,7 +47,7 @@ func GroupPrivacy(epsilon, delta float64, k int) (eps, del float64) {
 	case epsilon == 0:
 		del = n * delta
 	default:
-		// The logarithm avoids an overflow of e^(kε) when δ is small.
+		// If δ is small, e^(kε) might overflow, so use logarithms.
 		log := math.Log(delta) + logExpm1(n*epsilon) - logExpm1(epsilon)
 		del = math.Exp(log) * (1 + 0x1p-40)
 	}

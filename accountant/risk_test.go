@@ -13,8 +13,8 @@ func must(t *testing.T) func(Bound, error) Bound {
 	}
 }
 
-// The reference rates are those of the Neyman-Pearson test in each direction. A profile gives the
-// larger rate.
+// The reference rates are those of the Neyman-Pearson test in each direction. A profile must give
+// the larger of the two.
 func TestAttackRiskVectors(t *testing.T) {
 	var cases []struct {
 		ID        string
@@ -55,7 +55,7 @@ func TestAttackRiskVectors(t *testing.T) {
 	t.Logf("at most %.1e above and %.1e below", above, below)
 }
 
-// The true-positive rate for a Gaussian release is Φ(Φ⁻¹(fpr) + μ).
+// The true-positive rate for a Gaussian release must be Φ(Φ⁻¹(fpr) + μ).
 func TestGaussianTrueRate(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{1e-3, 0.1, 1, 3, 10, 30} {
@@ -64,7 +64,7 @@ func TestGaussianTrueRate(t *testing.T) {
 			fpr := normalCDF(z)
 			want := normalCDF(z + mu)
 			got := ok(p.TruePositiveRate(fpr))
-			// blur bounds the relative error of the reference rate from the rounding of fpr.
+			// blur bounds the relative error that the rounding of fpr causes in the reference rate.
 			blur := 1e-9 + 0x1p-53/fpr + 0x1p-52/normalDensity(z)*normalDensity(z+mu)/want
 			checkUpper(t, "upper", got.Upper*(1+0x1p-40), want, 2*blur)
 			checkLower(t, "lower", got.Lower, want*(1+blur), 3*blur)
@@ -75,7 +75,7 @@ func TestGaussianTrueRate(t *testing.T) {
 	}
 }
 
-// Threshold tests of one Poisson step have rates in closed form, in both directions.
+// For one Poisson step, the rates of threshold tests have a closed form in both directions.
 func TestOneStepTrueRate(t *testing.T) {
 	const q, sigma = 0.2, 0.7
 	p := account(t, Poisson{q, sigma, AddRemove})
@@ -86,12 +86,12 @@ func TestOneStepTrueRate(t *testing.T) {
 		if got := ok(p.TruePositiveRate(null)); got.Upper < mix {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for removal", null, got.Upper, mix)
 		}
-		// The test for addition answers yes to the left of the threshold.
+		// In the test for addition, the answer is yes to the left of the threshold.
 		if got := ok(p.TruePositiveRate(1 - mix)); got.Upper < 1-null {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for addition", 1-mix, got.Upper, 1-null)
 		}
 		best := max(mix, 0)
-		for y := -4.0; y < 5; y += 1e-3 { // all thresholds y in the other direction with a false-positive rate of at most null
+		for y := -4.0; y < 5; y += 1e-3 { // all thresholds y in the other direction whose false-positive rate is at most null
 			if 1-((1-q)*normalCDF(-y/sigma)+q*normalCDF((1-y)/sigma)) <= null {
 				best = max(best, normalCDF(y/sigma))
 			}
@@ -102,8 +102,9 @@ func TestOneStepTrueRate(t *testing.T) {
 	}
 }
 
-// The true-positive rate is a concave function of the false-positive rate, and between it and one.
-// More noise lowers the rate. The bounds from a single (ε, δ) are at least as large.
+// The true-positive rate must be a concave function of the false-positive rate, and must be between
+// it and one. More noise must lower the rate. The bounds from a single (ε, δ) must be at least as
+// large.
 func TestTrueRateShape(t *testing.T) {
 	ok := must(t)
 	fprs := []float64{1e-9, 1e-5, 1e-3, 0.1, 0.5, 0.9}
@@ -155,8 +156,8 @@ func TestTrueRateShape(t *testing.T) {
 	}
 }
 
-// For T losses of at most ε₀ the true-positive rate is at most e^(Tε₀)·fpr, and close to it for
-// small rates.
+// If T losses are at most ε₀ each, the true-positive rate must be at most e^(Tε₀)·fpr, and must
+// come close to it at small rates.
 func TestBoundedLossTrueRate(t *testing.T) {
 	ok := must(t)
 	p := account(t, Repeated{Laplace{1, 4, AddRemove}, 3})
@@ -168,8 +169,8 @@ func TestBoundedLossTrueRate(t *testing.T) {
 	}
 }
 
-// Randomised response that reveals the truth with probability δ is the worst (ε, δ)-private
-// release.
+// The worst (ε, δ)-private release is randomised response that reveals the truth with probability
+// δ. It must reach the bounds.
 func TestRiskBoundsAreReached(t *testing.T) {
 	ok := must(t)
 	for _, c := range []struct{ epsilon, delta float64 }{{0.5, 0}, {1, 1e-5}, {0.1, 0.2}, {3, 0.01}, {20, 1e-9}} {
@@ -189,8 +190,8 @@ func TestRiskBoundsAreReached(t *testing.T) {
 	}
 }
 
-// The privacy loss of a Gaussian release has the distribution N(μ²/2, μ²), and OddsFactor is one of
-// its quantiles.
+// The privacy loss of a Gaussian release has the distribution N(μ²/2, μ²), so OddsFactor must be
+// one of its quantiles.
 func TestOddsFactor(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{0.1, 1, 3} {
@@ -211,7 +212,7 @@ func TestOddsFactor(t *testing.T) {
 func TestGroupEpsilon(t *testing.T) {
 	ok := must(t)
 	const delta = 1e-5
-	// The bound for groups is exact for Gaussian releases.
+	// For Gaussian releases, the bound for groups must be exact.
 	for _, k := range []int{1, 2, 10, 1000} {
 		p := account(t, Repeated{Gaussian{1, 50, AddRemove}, 9})
 		got := ok(p.GroupEpsilon(k, delta))
@@ -219,8 +220,8 @@ func TestGroupEpsilon(t *testing.T) {
 		checkUpper(t, "upper", got.Upper, want, 1e-9)
 		checkLower(t, "lower", got.Lower, want, 1e-9)
 	}
-	// For other releases, every pair (ε, δ) on the profile gives a guarantee for the group. At rate
-	// one the true cost is known.
+	// For other releases, each pair (ε, δ) on the profile gives a guarantee for the group. At rate
+	// one, the true cost is known.
 	for _, k := range []int{2, 5} {
 		p := account(t, poisson(0.01, 1, 500, AddRemove))
 		got := ok(p.GroupEpsilon(k, delta))
@@ -249,7 +250,7 @@ func TestGroupEpsilon(t *testing.T) {
 	if _, del := GroupPrivacy(800, 1e-300, 2); del != 1 {
 		t.Errorf("group guarantee that should be vacuous: δ = %g", del)
 	}
-	// The reference is the geometric sum of k terms that equals δ(e^(kε) − 1)/(e^ε − 1).
+	// The reference is a geometric sum of k terms, which is equal to δ(e^(kε) − 1)/(e^ε − 1).
 	_, del := GroupPrivacy(0.3, 1e-4, 3)
 	if want := 1e-4 * (1 + math.Exp(0.3) + math.Exp(0.6)); relative(del, want) > 1e-11 {
 		t.Errorf("group δ %g, want %g", del, want)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Poisson is one release of a sum over a random sample of the records, which contains every record
-// independently with probability Rate. The summed vectors have L2 norm at most 1, and every element
-// of the sum has independent N(0, Sigma²) noise.
+// Poisson is one release of a sum over a random sample of the records. Each record is in the sample
+// with probability Rate, independently of the others. The vectors in the sum have L2 norm at most
+// 1, and each element of the sum has independent N(0, Sigma²) noise.
 //
 // The dominating pairs are, with N(m) = N(m, Sigma²) and q = Rate,
 //
@@ -18,7 +18,8 @@ import (
 //     Kamath, Steinke, "Avoiding Pitfalls for Privacy Accounting of Subsampled Mechanisms
 //     under Composition", 2024, proposition 13).
 //
-// A record of norm 1 among records of norm 0 has exactly these pairs, so the bounds are tight.
+// If one record has norm 1 and all others have norm 0, these are exactly the pairs, so the bounds
+// are tight.
 type Poisson struct {
 	Rate      float64 // sampling probability in [0, 1]
 	Sigma     float64
@@ -50,11 +51,11 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 	return errors.Join(err, positive("the noise multiplier", sigma), atLeast("the noise multiplier", sigma, minSigma), t.under(a))
 }
 
-// minRate is the smallest positive sampling rate for which the quadrature in [moments] is accurate.
+// minRate is the smallest positive sampling rate at which the quadrature in [moments] is accurate.
 const minRate = 1e-12
 
-// minSigma is the smallest noise multiplier of a sampled release. With less noise, a single release
-// has a privacy loss of several hundred.
+// minSigma is the smallest noise multiplier for a sampled release. With less noise, a single
+// release would have a privacy loss of several hundred.
 const minSigma = 0.05
 
 func (e Poisson) laws() (upper, lower directions, err error) {
@@ -67,15 +68,15 @@ func (e Poisson) laws() (upper, lower directions, err error) {
 }
 
 // sampledPair returns the distributions of the loss for one sampled Gaussian release. Removing a
-// record has larger Rényi divergences than adding one (Mironov, Talwar, Zhang 2019, theorem 5).
+// record gives larger Rényi divergences than adding one (Mironov, Talwar, Zhang 2019, theorem 5).
 func sampledPair(rate, sigma float64) directions {
 	m := mixture{rate, sigma}
 	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}
 }
 
 // WithoutReplacement is a release like [Poisson], but the sample has a fixed size and is drawn
-// without replacement. Rate is the size of the sample divided by the number of records. When one
-// record leaves the sample, another record enters it, and this changes the cost.
+// without replacement. Rate is the sample size divided by the number of records. When one record
+// leaves the sample, another takes its place, and this changes the cost.
 //
 //   - Under add-remove, with the size of the sample public, the dominating pairs are
 //     (1−q)N(0) + qN(2) against N(0), and the reverse (Zhu, Dong, Wang 2022, theorem 11).
@@ -99,7 +100,7 @@ func (e WithoutReplacement) addTo(t *tally, times float64) error {
 	switch {
 	case e.Rate == 0:
 	case e.Rate == 1:
-		factor := 2.0 // one record leaves the sample and another enters, so two terms of the sum change
+		factor := 2.0 // one record leaves the sample and another takes its place, so two terms of the sum change
 		if e.Adjacency == ZeroOut {
 			factor = 1
 		}
@@ -123,11 +124,11 @@ func (e WithoutReplacement) laws() (upper, lower directions, err error) {
 	return same(l), lower, nil
 }
 
-// Permutation is one epoch of releases like [Poisson], one for each batch. Every record is in
-// exactly one batch. The epoch costs as much as one release over all records, shuffled or not:
-// below noise multipliers of about 0.6, shuffling gives no amplification (Chua et al., "How Private
-// are DP-SGD Implementations?", 2024). Add-remove is refused, because an additional record moves
-// others to other batches.
+// Permutation is one epoch of releases like [Poisson], one for each batch. Each record is in
+// exactly one batch. The epoch costs as much as one release over all records, whether or not it is
+// shuffled: below noise multipliers of about 0.6, shuffling does not amplify privacy (Chua et al.,
+// "How Private are DP-SGD Implementations?", 2024). Add-remove is refused, because an additional
+// record moves others to different batches.
 type Permutation struct {
 	Sigma     float64
 	Adjacency Adjacency

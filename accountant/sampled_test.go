@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkUpper fails the test if got is below the exact value want, or above it by a relative error
-// of more than above.
+// checkUpper fails the test if got is below the exact value want, or if it exceeds it by a relative
+// error of more than above.
 func checkUpper(t *testing.T, what string, got, want, above float64) {
 	t.Helper()
 	if got < want*(1-1e-12) || got > want*(1+above) {
@@ -23,7 +23,8 @@ func checkLower(t *testing.T, what string, got, want, below float64) {
 	}
 }
 
-// check fails the test if err is not nil. It calls Helper, which is slow, only for an error.
+// check fails the test if err is not nil. It calls Helper only if there is an error, because Helper
+// is slow.
 func check(t rapid.TB, err error) {
 	if err != nil {
 		t.Helper()
@@ -31,7 +32,7 @@ func check(t rapid.TB, err error) {
 	}
 }
 
-// checkBounds checks both bounds with checkUpper and checkLower.
+// checkBounds checks the two bounds with checkUpper and checkLower.
 func checkBounds(t *testing.T, what string, got Bound, want, above, below float64) {
 	t.Helper()
 	checkUpper(t, what, got.Upper, want, above)
@@ -75,7 +76,7 @@ func TestPoissonVectors(t *testing.T) {
 
 		contour, err := p.EpsilonBy(Contour, c.Delta)
 		if err != nil {
-			// The contour integral does not converge for a few steps at a small sampling rate.
+			// For a few steps at a small sampling rate, the contour integral does not converge.
 			t.Logf("%s: q = %g, T = %d: %v", c.ID, c.Q, c.T, err)
 		} else if r := relative((contour.Upper+contour.Lower)/2, want); r > 1e-9 || contour.Upper < want*(1-1e-9) {
 			t.Errorf("%s: contour %+v, want %.12g (%.1e)", c.ID, contour, want, r)
@@ -91,7 +92,7 @@ func TestPoissonVectors(t *testing.T) {
 				t.Errorf("%s: Rényi ε over real orders %.10g, want %.10g (%.1e)", c.ID, renyi.Upper, c.RDPContinuous.Eps, r)
 			}
 		}
-		// At fractional orders, the series of the reference file is only an upper bound.
+		// At fractional orders, the series in the reference file is only an upper bound.
 		if order := c.RDP.Optimal_order; c.RDP.Eps > 0 {
 			got := RenyiEpsilon(order, p.Renyi(order), c.Delta)
 			if got > c.RDP.Eps*(1+1e-6) || order == math.Trunc(order) && got < c.RDP.Eps*(1-1e-6) {
@@ -189,8 +190,8 @@ func TestHeterogeneousVectors(t *testing.T) {
 	}
 }
 
-// For hard cases the reference file has only a lower and an upper bound. This interval and that of
-// the package must overlap.
+// For hard cases, the reference file has only a lower and an upper bound. This interval must
+// overlap with that of the package.
 func TestHardBrackets(t *testing.T) {
 	var cases []struct {
 		ID                   string

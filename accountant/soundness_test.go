@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Some published programs sample without replacement, but account for Poisson sampling. These are
-// the correct costs for q = .01, T = 1000, δ = 1e-5.
+// Some published programs sample without replacement but do the accounting for Poisson sampling.
+// These are the right costs for q = .01, T = 1000, δ = 1e-5.
 func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	for _, c := range []struct{ sigma, addRemove, replace, atLeast float64 }{
 		{1, 1.83, 2.84, 13.4},
@@ -35,7 +35,7 @@ func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 }
 
 // A published system has batches of 128 out of 60000 records, 20 epochs, σ = 1.5 and δ = 1/60000.
-// The publication states ε ≈ 0.5, which is too low.
+// Its authors give ε ≈ 0.5, which is too low.
 func TestVariationalAutoencoderHeadline(t *testing.T) {
 	const q, steps, delta = 128. / 60000, 9360, 1. / 60000
 	if got := epsilonOf(t, poisson(q, 1.5, steps, AddRemove), delta).Upper; math.Abs(got-.535) > 5e-4 {
@@ -47,7 +47,7 @@ func TestVariationalAutoencoderHeadline(t *testing.T) {
 	}
 }
 
-// An example in which the bounds on ε are far apart.
+// In this example, the bounds on ε are far apart.
 func TestFixedSizeGap(t *testing.T) {
 	b := epsilonOf(t, Repeated{WithoutReplacement{1. / 1000, 5, ReplaceOne}, 100_000}, 1e-5)
 	if math.Abs(b.Lower-.461) > 1e-3 || math.Abs(b.Upper-.533) > 1e-3 {
@@ -55,8 +55,8 @@ func TestFixedSizeGap(t *testing.T) {
 	}
 }
 
-// DP-SEP visits the records in a permuted order. The provable parameter μ is √T/σ, so ε is 22
-// instead of the published 1.
+// DP-SEP visits the records in permuted order. The μ that can be proved is √T/σ, so ε is 22 and not
+// 1, as published.
 func TestPermutationOfDPSEP(t *testing.T) {
 	// published noise multiplier for ε = 1 at N = 1000, T = 100 passes, δ = 1e-5
 	const sigma = 2.69
@@ -73,9 +73,9 @@ func TestPermutationOfDPSEP(t *testing.T) {
 	}
 }
 
-// With σ = 5, δ = 1e-5 and ε ≤ 10 there can be 100 rounds with the exact method, 89 with Rényi
-// divergences of any order, 77 with the moments accountant, whose orders end at 33, and 25 under
-// replace-one.
+// For σ = 5, δ = 1e-5 and ε ≤ 10, the exact method allows 100 rounds, Rényi divergences at any
+// order allow 89, the moments accountant, whose orders end at 33, allows 77, and replace-one allows
+// 25.
 func TestRoundsOfTheReport(t *testing.T) {
 	ok := must(t)
 	rounds := func(m Method, a Adjacency) int {
@@ -165,8 +165,8 @@ func TestSeedPaperVectors(t *testing.T) {
 	}
 }
 
-// The cost of one step by the Fourier transform, by direct integration and, at rate 1, by the
-// closed form of Gaussian releases.
+// The test computes the cost of one step in three ways: by the Fourier transform, by direct
+// integration and, at rate 1, by the closed form for Gaussian releases.
 func TestOneStep(t *testing.T) {
 	for _, c := range some([]struct{ q, sigma float64 }{{.01, 1}, {.2, .5}, {.5, 3}, {1e-4, .7}, {.9, 1}}) {
 		for i, l := range []law{whole(mixture{c.q, c.sigma}), whole(reversed{mixture{c.q, c.sigma}}), whole(opposed{c.q, c.sigma})} {
@@ -178,11 +178,11 @@ func TestOneStep(t *testing.T) {
 				}
 				lower, upper := one.windowEpsilon(delta, both)
 				if i == 1 && math.IsInf(upper, 1) {
-					continue // there is no bound because the discretised loss would have too many cells
+					continue // no bound, because the discretised loss would have too many cells
 				}
 				if upper < want*(1-1e-9) || upper > want*(1+1e-3)+1e-9 || lower > want*(1+1e-9) || i != 1 && lower < want*(1-2e-3)-1e-9 {
-					// Not the lower bound for addition (i = 1): the cells of the grid are coarse
-					// near the largest loss.
+					// Skip the lower bound for addition (i = 1), because the cells of the grid are
+					// coarse near the largest loss.
 					t.Errorf("q = %g, σ = %g, law %d, δ = %g: transform [%g, %g], integral %g", c.q, c.sigma, i, delta, lower, upper, want)
 				}
 			}
@@ -211,8 +211,8 @@ func TestGaussiansByTheTransform(t *testing.T) {
 	}
 }
 
-// A composition of different events costs the same in any order, more than each event alone, and at
-// most the sum of the costs.
+// A composition of different events must cost the same in any order. It must cost more than each
+// event alone, and at most the sum of the costs.
 func TestMixtures(t *testing.T) {
 	parts := []Event{
 		poisson(.02, 1.2, 200, AddRemove),
@@ -253,7 +253,7 @@ func TestMixtures(t *testing.T) {
 func TestLaplaceAndResponse(t *testing.T) {
 	const epsilon0 = 0.7
 	for _, epsilon := range []float64{0, .2, .5, .7, 1} {
-		// One Laplace release has δ(ε) = 1 − e^((ε−ε₀)/2).
+		// A single Laplace release has δ(ε) = 1 − e^((ε−ε₀)/2).
 		want := max(0, -math.Expm1((epsilon-epsilon0)/2))
 		b, err := account(t, Laplace{epsilon0, 1, AddRemove}).Delta(epsilon)
 		if err != nil || math.Abs(b.Upper-want) > 1e-8 || math.Abs(b.Lower-want) > 1e-8 {
@@ -278,7 +278,7 @@ func TestLaplaceAndResponse(t *testing.T) {
 }
 
 // extremes computes all bounds for an event with unusual parameters. No bound may be NaN, and no
-// lower bound may exceed its upper bound.
+// lower bound may be larger than its upper bound.
 func extremes(t *testing.T, q, sigma float64, times int, delta, epsilon float64, a Adjacency, fixed bool) {
 	t.Helper()
 	var e Event = Poisson{q, sigma, a}
@@ -320,8 +320,9 @@ func TestExtremes(t *testing.T) {
 	for i, q := range []float64{1e-6, 1e-3, .3, 1} {
 		for j, sigma := range []float64{.2, 1, 1000} {
 			for k, times := range []int{1, 300, 10_000_000} {
-				// Without FEDPVI_LONG the test makes at most one of the two calls for each setting,
-				// but still both for every pair (q, σ), (q, times) and (σ, times).
+				// Without FEDPVI_LONG, the test makes at most one of the two calls for each
+				// setting. But for each pair (q, σ), (q, times) and (σ, times), it still makes
+				// both.
 				third := (i + j + k) % 3
 				if all || third == 0 {
 					extremes(t, q, sigma, times, 1e-15, 1e-4, AddRemove, false)
@@ -340,7 +341,7 @@ func TestExtremes(t *testing.T) {
 	extremes(t, .5, .2, 1000, 1e-9, 1, ZeroOut, true)
 }
 
-// ε is 0 if the given δ is above δ(0), as for a few steps at a small sampling rate.
+// If the given δ is above δ(0), ε must be 0. This happens for a few steps at a small sampling rate.
 func TestRareSamples(t *testing.T) {
 	for _, c := range []struct {
 		e     Event
@@ -358,7 +359,7 @@ func TestRareSamples(t *testing.T) {
 	if err != nil || b.Lower < .0003095 || b.Upper > .000310 {
 		t.Errorf("δ(0) = %+v, %v, want about .0003097", b, err)
 	}
-	// An allocation has no lower bound, and neither has a composition that contains one.
+	// An allocation has no lower bound, so a composition with an allocation has none either.
 	mix := Composed{RandomAllocation{1, 1, 2, ZeroOut}, Poisson{.01, 1, ZeroOut}}
 	if b := epsilonOf(t, mix, 1e-5); b.Lower > .2 || b.Upper < 1.98 || b.Upper > 2.01 {
 		t.Errorf("a mix with a Gaussian that has no lower bound: %+v", b)
@@ -368,9 +369,9 @@ func TestRareSamples(t *testing.T) {
 	}
 }
 
-// The bounds must cover rounding, wrap-around and the mass at infinity, even in windows that are
-// too small. The losses lie on the grid, so discretisation adds no slack that could hide an error.
-// The reference for k-fold randomised response is a binomial sum.
+// Even if the window is too small, the bounds must cover rounding, wrap-around and the mass at
+// infinity. The losses are on the grid, so that discretisation adds no slack that could hide an
+// error. For k-fold randomised response, the reference is a binomial sum.
 func TestChargesAlone(t *testing.T) {
 	const epsilon0, k, width = 0.25, 200, 0.25 / 4
 	binomial := func(epsilon float64) (delta float64) {
@@ -415,7 +416,7 @@ func FuzzExtremes(f *testing.F) {
 		if !(q >= 1e-6 && q <= 1 && sigma >= .2 && sigma <= 1000 && logDelta >= -15 && logDelta <= -.302 && logEpsilon >= -4 && logEpsilon <= 3) {
 			t.Skip("outside of the supported range")
 		}
-		// Long runs, which TestExtremes has, are too slow for the fuzzer.
+		// Long runs are too slow for the fuzzer, but TestExtremes has them.
 		extremes(t, q, sigma, int(times%20_000)+1, math.Pow(10, logDelta), math.Pow(10, logEpsilon),
 			[]Adjacency{AddRemove, ReplaceOne, ZeroOut}[kind%3], kind%6 >= 3)
 	})

@@ -2,11 +2,11 @@ package accountant
 
 import "math"
 
-// A test distinguishes two adjacent inputs in one direction: for one order of the two. H_a is the
-// hockey-stick divergence in this direction at a = e^t. For t ≥ 0 it is δ(t), where δ is the
-// privacy profile of the direction. For t < 0 it is 1 − e^t + e^t·δ'(−t), where δ' is the profile
-// of the reverse direction. Every B(a) = H_a + a·fpr is an upper bound on the true-positive rate of
-// an attack with false-positive rate fpr, and the minimum of B is the largest rate.
+// A test distinguishes two adjacent inputs in one direction, that is, in one order of the two. Let
+// a = e^t, and let H_a be the hockey-stick divergence in this direction. If t ≥ 0, it is δ(t),
+// where δ is the direction's privacy profile. If t < 0, it is 1 − e^t + e^t·δ'(−t), where δ' is the
+// profile of the reverse direction. If an attack has the false-positive rate fpr, each B(a) = H_a +
+// a·fpr is an upper bound on its true-positive rate. The minimum of B is the largest possible rate.
 type test struct{ forth, back *estimator }
 
 // tests returns one test for each direction.
@@ -22,7 +22,7 @@ func tests(all []*composition) []test {
 	return []test{{e, f}, {f, e}}
 }
 
-// estimate returns an approximation of B(e^t) (see [test]).
+// estimate returns an approximation of B(e^t), as defined for [test].
 func (d test) estimate(t, fpr float64) float64 {
 	if t >= 0 {
 		return d.forth.delta(t) + math.Exp(t+math.Log(fpr))
@@ -30,7 +30,7 @@ func (d test) estimate(t, fpr float64) float64 {
 	return 1 - math.Exp(t)*(1-fpr-d.back.delta(-t))
 }
 
-// certified returns bounds on B(e^t) (see [test]).
+// certified returns bounds on B(e^t), as defined for [test].
 func (d test) certified(t, fpr float64) (lower, upper float64) {
 	if t >= 0 {
 		lower, upper = d.forth.certified(t)
@@ -43,8 +43,8 @@ func (d test) certified(t, fpr float64) (lower, upper float64) {
 }
 
 // best returns approximately the t at which B(e^t) is smallest (see [test]). B has only one
-// minimum. B(a) is at least a·fpr and at least 1 − a(1 − fpr), so the search leaves out every t at
-// which one of these exceeds B(1).
+// minimum. Because B(a) is at least a·fpr and at least 1 − a(1 − fpr), the search can leave out all
+// t at which one of these exceeds B(1).
 func (d test) best(fpr float64) float64 {
 	f := func(t float64) float64 { return d.estimate(t, fpr) }
 	atZero := f(0)
@@ -79,14 +79,14 @@ func (d test) best(fpr float64) float64 {
 }
 
 // rise is the fraction by which B (see [test]) exceeds its minimum at the outer points of atLeast.
-// It is a little more than the distance between certified bounds, so that the lower bounds at the
-// outer points exceed the upper bound at the minimum.
+// It is slightly more than the distance between certified bounds, so that the lower bounds at the
+// outer points are above the upper bound at the minimum.
 const rise = 3 * tolerance
 
-// atLeast returns a lower bound on the minimum of B (see [test]), or 0 if it finds none. The
-// minimum is near a = e^t. B is convex. If B is larger at two points a₋ < a₊ than at a point a₀
-// between them, the minimum is between a₋ and a₊. Between a₋ and a₀, B is above the line through
-// its values at a₀ and a₊. Between a₀ and a₊, B is above the line through its values at a₋ and a₀.
+// atLeast returns a lower bound on the minimum of B (see [test]), which is near a = e^t. If it
+// finds none, it returns 0. B is convex. So if B is larger at two points a₋ < a₊ than at a point a₀
+// between them, its minimum is between a₋ and a₊. Between a₋ and a₀, B is above the line through
+// its values at a₀ and a₊. Between a₀ and a₊, it is above the line through its values at a₋ and a₀.
 func (d test) atLeast(t, fpr float64) float64 {
 	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
 	if math.IsInf(left, 0) || math.IsInf(right, 0) {
@@ -98,14 +98,14 @@ func (d test) atLeast(t, fpr float64) float64 {
 	if leastLeft < most || leastRight < most {
 		return 0
 	}
-	ratio := -math.Expm1(left-t) / math.Expm1(right-t) // (a₀ − a₋)/(a₊ − a₀), where a₋, a₀ and a₊ are the three points
+	ratio := -math.Expm1(left-t) / math.Expm1(right-t) // (a₀ − a₋)/(a₊ − a₀) for the three points a₋ < a₀ < a₊
 	drop := max(ratio*(mostRight-least), (mostLeft-least)/ratio)
 	return (least - drop) * (1 - 0x1p-40)
 }
 
 // risen returns approximately the t′ at which B(e^t′) exceeds its minimum B(e^t) by the fraction
-// rise (see [test]). t′ is above t if side is 1, below it if side is −1, and infinite if there is
-// none.
+// rise (see [test]). If side is 1, t′ is above t, and if side is −1, it is below. If there is none,
+// it is infinite.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -124,11 +124,11 @@ func (d test) risen(t, fpr, side float64) float64 {
 	return t + side*high
 }
 
-// attacks contains the tests that give the upper bounds (above) and the lower bounds (below) on
-// true-positive rates.
+// attacks has the tests from which the bounds on true-positive rates are computed: above for the
+// upper bounds, and below for the lower.
 type attacks struct {
 	above, below []test
-	shared       bool // whether the tests for the upper and the lower bounds are the same
+	shared       bool // whether the upper and the lower bounds come from the same tests
 }
 
 func (p Profile) attacks() attacks {
@@ -144,7 +144,7 @@ func (p Profile) attacks() attacks {
 }
 
 // rates returns bounds on the largest true-positive rate over both orders of the inputs. The lower
-// bound is for the false-positive rate lowRate, the upper bound for highRate.
+// bound is for the false-positive rate lowRate, and the upper bound for highRate.
 func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
@@ -164,8 +164,8 @@ func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	return a.below[strongest].atLeast(at, lowRate), upper
 }
 
-// onePair reports whether the lower bounds for both orders refer to the same two inputs. Only then
-// is a lower bound on a true-positive rate valid.
+// onePair reports whether the lower bounds for the two orders are about the same two inputs. Only
+// then is a lower bound on a true-positive rate valid.
 func (p Profile) onePair() bool {
 	for _, s := range p.samples {
 		switch s.event.(type) {
@@ -177,15 +177,15 @@ func (p Profile) onePair() bool {
 	return true
 }
 
-// An estimator quickly approximates δ(ε) of a composition at many ε: along a few contours or, where
-// these fail, by the leading order of the saddle-point approximation.
+// An estimator quickly approximates δ(ε) of a composition at many ε. It uses a few contours. Where
+// these fail, it uses the leading order of the saddle-point approximation.
 type estimator struct {
 	*composition
 	lines []anchored
-	known map[float64][2]float64 // certified bounds on δ for each ε
+	known map[float64][2]float64 // certified bounds on δ, keyed by ε
 }
 
-// anchored is a contour and the ε near which it is accurate.
+// anchored is a contour, with the ε near which it is accurate.
 type anchored struct {
 	*contour
 	epsilon float64
@@ -237,12 +237,12 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// maxTurns limits the product of a contour's largest frequency and the range of losses. A density
-// that falls almost abruptly to 0 exceeds it: the moment generating function then hardly falls
-// along the contour, which would be too long.
+// maxTurns limits the product of a contour's largest frequency and the range of losses. The limit
+// is exceeded if a density falls almost abruptly to 0. The moment generating function then hardly
+// falls along the contour, which would become too long.
 const maxTurns = 1e5
 
-// reach returns the largest range of losses of a single step.
+// reach returns the largest loss range that a single step has.
 func (e *estimator) reach(order float64) float64 {
 	var most float64
 	for _, s := range e.steps {
@@ -271,9 +271,9 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// remaining returns an upper bound on δ(ε)/δ(n) for an ε above n, the result of nearMost. It holds
-// because δ is convex in e^ε. If the loss can be infinite, the bound is for the part of δ from
-// finite losses.
+// remaining returns an upper bound on δ(ε)/δ(n) for an ε above n, where n is the result of
+// nearMost. The bound holds because δ is convex in e^ε. If the loss may be infinite, it is for the
+// part of δ that comes from finite losses.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()
 	if epsilon >= most {
@@ -282,8 +282,9 @@ func (e *estimator) remaining(epsilon float64) float64 {
 	return math.Expm1(epsilon-most) / math.Expm1(near-most) * (1 + 0x1p-30)
 }
 
-// nearMost returns an ε a little below the largest loss, or +Inf if the losses are not bounded.
-// Between the two, δ is so small that the order of the saddle point would be too large to compute.
+// nearMost returns an ε slightly below the largest loss. If the losses are not bounded, it returns
+// +Inf. Between this ε and the largest loss, δ is so small that the order of the saddle point would
+// be too large to compute.
 func (e *estimator) nearMost() float64 {
 	if e.length() == 1 {
 		return e.most() * (1 - 1e-9)
@@ -291,7 +292,7 @@ func (e *estimator) nearMost() float64 {
 	return e.most() * 0.99
 }
 
-// most returns an upper bound on the largest finite loss, or +Inf.
+// most returns an upper bound on the largest finite loss. If there is none, it returns +Inf.
 func (e *estimator) most() float64 {
 	var most float64
 	for _, s := range e.steps {
@@ -319,8 +320,8 @@ func gaussianRate(mu, fpr float64) float64 {
 	return normalCDF(quantileBelow(fpr)+mu) * (1 - 0x1p-40)
 }
 
-// gaussianRateAbove returns an upper bound on Φ(Φ⁻¹(fpr) + μ): the dual of the test of Neyman and
-// Pearson at the threshold of the best attack.
+// gaussianRateAbove returns an upper bound on Φ(Φ⁻¹(fpr) + μ). It is the dual of the Neyman-Pearson
+// test at the threshold of the best attack.
 func gaussianRateAbove(mu, fpr float64) float64 {
 	if mu == 0 {
 		return fpr

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// readVectors decodes one section of the reference file into dst, a pointer to a slice. It skips
-// the test if the file does not exist.
+// readVectors decodes a section of the reference file into dst, which is a pointer to a slice. If
+// the file does not exist, it skips the test.
 func readVectors(t *testing.T, section string, dst any) {
 	t.Helper()
 	path := os.Getenv("FEDPVI_VECTORS")
@@ -27,8 +27,8 @@ func readVectors(t *testing.T, section string, dst any) {
 	}
 }
 
-// some returns only a few cases under -short, which the race detector uses, because arithmetic
-// without goroutines has no races.
+// some returns all cases, or only a few with -short. The race detector uses -short, because
+// arithmetic without goroutines has no races.
 func some[T any](cases []T) []T {
 	if !testing.Short() {
 		return cases
@@ -47,7 +47,7 @@ func relative(got, want float64) float64 {
 	return math.Abs(got-want) / math.Abs(want)
 }
 
-// checkNear fails the test if the relative error of got is above the tolerance.
+// checkNear fails the test if got has a relative error above the tolerance.
 func checkNear(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if r := relative(got, want); !(r <= tolerance) {
