@@ -2,7 +2,7 @@ package scoring
 
 import "math"
 
-// A block is a part of a record's vector.
+// A block is one part of a record's vector.
 type block int
 
 const (
@@ -16,33 +16,34 @@ const (
 	blocks
 )
 
-// These are shares of the privacy budget, which is measured by the squared parameter μ² of a
-// Gaussian release, because μ² adds up. The share of the curvature lies between leastCurvature and
-// leastCurvature + moreCurvature. It rises with the ratio of the curvature to the noise in its
-// release. The scores get the rest, and each round's share is scoreGrowth times the one before.
+// These are shares of the privacy budget. The budget is measured in μ², where μ is the parameter of
+// a Gaussian release, because μ² adds up. The share of the curvature is between leastCurvature and
+// leastCurvature + moreCurvature, and is larger if the curvature is large relative to the noise in
+// its release. The scores get the rest. The share of each of their rounds is scoreGrowth times that
+// of the round before.
 const (
 	marginShare            = 0.08
-	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores
-	residualShare          = 0.03 // share of the squared residuals in a round's budget for scores; in later rounds of Poisson regressions
+	lengthShare            = 0.03 // share of the score budget of a round that is spent on counts of norms
+	residualShare          = 0.03 // share of the score budget of a round that is spent on squared residuals; in Poisson regressions, after the first round
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
-	typicalCurvature       = 1.3 // norm of a typical record's information in the units of released curvatures: its Frobenius norm divided by √d
+	typicalCurvature       = 1.3 // norm of a typical record's information in the units of released curvatures, where norm means the Frobenius norm divided by √d
 	referenceShareOfSignal = 0.1
 )
 
-// tablesRound is the round in which the tables of [describe] are released.
+// tablesRound is the round that releases the tables of [describe].
 const tablesRound = 1
 
-// A budget has the share of every block in every round.
+// A budget holds the share that each block gets in each round.
 type budget struct {
 	shares  [][blocks]float64 // by round; all shares add up to 1
-	largest float64           // largest of the rounds' shares
+	largest float64           // largest share of a round
 }
 
-// SetNoise divides the budget among the rounds. multiplier is the sd of the noise divided by the
-// clip for a single release that spends the whole budget. The noise shares of noiseShares clients
-// add up to this noise.
+// SetNoise divides the budget among the rounds. multiplier is the noise multiplier of a single
+// release that would spend the whole budget. Its noise is the sum of the noise shares of
+// noiseShares clients.
 func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.NoiseSD = multiplier * math.Sqrt(float64(p.Clients)/float64(noiseShares))
 	d := float64(p.Dim())
@@ -93,7 +94,7 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.budget = b
 }
 
-// round returns the share of round t, counted from 0.
+// round returns the share of round t. The first round is round 0.
 func (b *budget) round(t int) (sum float64) {
 	for _, s := range b.shares[t] {
 		sum += s
@@ -101,21 +102,21 @@ func (b *budget) round(t int) (sum float64) {
 	return sum
 }
 
-// Releases returns the number of rounds of the study. With [compare], a round that scores held-out
-// records follows the rounds of the fit.
+// Releases returns the number of rounds in the study. With [compare], the rounds of the fit are
+// followed by one that scores held-out records.
 func (p *Problem) Releases() int { return len(p.budget.shares) }
 
-// Clip returns w_t, the clip of a record's vector in a round, counted from 1. The most expensive
-// round has clip 1, and all rounds have the same noise.
+// Clip returns w_t, the clipping bound for a record's vector in a round. The first round is round
+// 1. The bound of the most expensive round is 1, and all rounds have the same noise.
 func (p *Problem) Clip(round int) float64 {
 	return math.Sqrt(p.budget.round(round-1) / p.budget.largest)
 }
 
-// Multiplier returns the noise multiplier of the most expensive round. whole is that of a single
-// release that costs as much as all rounds together.
+// Multiplier returns the noise multiplier of the most expensive round. whole is the multiplier of a
+// single release that would cost as much as all rounds together.
 func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p.budget.largest) }
 
-// sizes returns the number of elements of each block in a round, counted from 1.
+// sizes returns the number of elements of each block in a round. The first round is round 1.
 func (p *Problem) sizes(round int) (sizes [blocks]int) {
 	all := [blocks]int{p.Dim(), lengths, 1, p.marginSize(), packedSize(p.Dim())}
 	if p.tables != nil {
@@ -132,7 +133,7 @@ func (p *Problem) sizes(round int) (sizes [blocks]int) {
 	return sizes
 }
 
-// Size returns the number of elements of a record's vector in a round, counted from 1.
+// Size returns the length of a record's vector in a round. The first round is round 1.
 func (p *Problem) Size(round int) (n int) {
 	for _, s := range p.sizes(round) {
 		n += s

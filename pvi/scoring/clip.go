@@ -7,31 +7,31 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// clipQuantiles holds the probabilities whose quantiles of the norms of made-up scores are
-// candidates for the clip.
+// clipQuantiles lists probabilities. The quantiles of the norms of made-up scores at these
+// probabilities are candidates for the clipping bound.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
-// unsureShare limits how uncertain θ may be when outcomes are made up for a nonlinear model,
-// measured by the trace of the covariance of θ times the information of a record. Beyond it, the
-// log likelihood is not nearly quadratic.
+// unsureShare limits how uncertain θ may be when outcomes are made up for a nonlinear model. The
+// uncertainty is the trace of the covariance of θ times the information of a record. Above this
+// limit, the log likelihood is far from quadratic.
 const unsureShare = 0.5
 
-// chooseClip returns the clip that minimises the squared bias of clipping plus the variance of the
-// noise for made-up records. It also returns the sorted norms of their scores. cov is the
-// covariance of θ.
+// chooseClip returns the clipping bound for which, with made-up records, the squared bias of
+// clipping plus the variance of the noise is smallest. It also returns the sorted norms of the
+// records' scores. cov is the covariance of θ.
 func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
 	shrunk, unsure := p.unsure(m, theta, cov)
 	s := p.sampleAt(m, theta, ridge, shrunk)
 	// directions is the effective number of coordinates about which the records say more than the
-	// prior.
+	// prior does.
 	directions := trace(congruent(solved(s.units), s.curved), nil)
 	norms = slices.Sorted(slices.Values(s.norms))
 	least := math.Inf(1)
 	for _, q := range clipQuantiles {
 		c := quantile(norms, q)
 		bias, loose := norm(s.lost(c, p.Records)), s.loose(c, p.Records)
-		// slope estimates an error that the expected effect of the clip leaves out: a sum of
-		// clipped scores changes less with θ than a sum of unclipped ones.
+		// slope estimates an error that the expected effect of clipping does not include: a sum of
+		// clipped scores depends less on θ than a sum of unclipped ones.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
 		if loss := bias*bias + loose*loose + slope*slope + noise; loss < least {
@@ -41,8 +41,9 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 	return clip, norms
 }
 
-// unsure returns the covariance of θ from which outcomes are drawn: cov, scaled down if the trace
-// of the information of a record times cov is above unsureShare. It also returns that trace.
+// unsure returns the covariance of θ that is used to draw outcomes. It is cov, scaled down if the
+// trace of the information of a record times cov is above unsureShare. unsure also returns that
+// trace.
 func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shrunk *mat.SymDense, unsure float64) {
 	unsure = trace(m.curvature(theta), cov)
 	if p.linear || unsure <= unsureShare {
@@ -64,15 +65,15 @@ func trace(a, b *mat.SymDense) (sum float64) {
 	return sum
 }
 
-// lengthEdges are the edges of the intervals in which norms of scores are counted, in units of the
-// clip.
+// lengthEdges are the edges of the intervals in which norms of scores are counted, relative to the
+// clipping bound.
 var lengthEdges = [...]float64{.5, 1, 2, 4, 8}
 
-// lengths is the number of these intervals, one below the first edge and one above the last
-// included.
+// lengths is the number of these intervals, including one below the first edge and one above the
+// last.
 const lengths = len(lengthEdges) + 1
 
-// lengthOf returns the interval of x, a norm divided by the clip.
+// lengthOf returns the interval that x lies in, where x is a norm divided by the clipping bound.
 func lengthOf(x float64) int {
 	n := 0
 	for n < len(lengthEdges) && x >= lengthEdges[n] {
@@ -81,8 +82,8 @@ func lengthOf(x float64) int {
 	return n
 }
 
-// A stretch is the likelihood, given released counts, of the factor by which real scores are longer
-// than made-up ones. logs is on a grid of its logarithm.
+// A stretch is a likelihood, given released counts, of how many times longer real scores are than
+// made-up ones. logs is on a grid of the logarithm of this factor.
 type stretch struct{ logs [stretchPoints]float64 }
 
 const (
@@ -90,24 +91,24 @@ const (
 	stretchSD     = 0.5
 	stretchMost   = 2.0
 	leastStretch  = 0.8
-	// stretchMemory multiplies the weight of earlier counts in each round, because earlier rounds
-	// had other clips.
+	// stretchMemory reduces the weight of earlier counts in each round, because earlier rounds had
+	// different clipping bounds.
 	stretchMemory = 0.5
-	// stretchSlack is the sd of the error in the counts because made-up records differ from real
-	// ones, as a share of the records.
+	// stretchSlack is the standard deviation of the error that counts have because made-up records
+	// differ from real ones, relative to the number of records.
 	stretchSlack = 0.01
 )
 
 func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoints-1) - 1) }
 
-// learned returns s updated with counts, the released number of records in each interval of norms.
-// norms holds the sorted norms of made-up records. sd is the sd of the noise in a count, and slack
-// that of the error because real and made-up records differ.
+// learned returns s updated with counts, the released numbers of records in the intervals of norms.
+// norms holds the sorted norms of made-up records. sd is the standard deviation of the noise in a
+// count. slack is that of the error that arises because real and made-up records differ.
 func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float64) stretch {
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))
 		var squares float64
-		for n := 2; n < lengths; n++ { // intervals from number 2 on lie beyond the clip
+		for n := 2; n < lengths; n++ { // from interval number 2 on, norms exceed the clipping bound
 			expected := beyond(norms, lengthEdges[n-1]*clip/f)
 			if n+1 < lengths {
 				expected -= beyond(norms, lengthEdges[n]*clip/f)
@@ -120,9 +121,9 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor converts clips for made-up records to clips for real ones. It is the exponential of the
-// posterior mean of the logarithm, at least leastStretch. The prior of the logarithm has mean 0 and
-// sd stretchSD.
+// factor returns the factor that converts clipping bounds for made-up records to bounds for real
+// ones. It is the exponential of the posterior mean of the logarithm, and at least leastStretch.
+// The prior of the logarithm has mean 0 and standard deviation stretchSD.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64
 	largest := math.Inf(-1)

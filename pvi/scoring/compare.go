@@ -11,10 +11,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A comparison defines the last round of a study with [compare]. There a held-out record
-// contributes its log predictive density under the posterior of the round before, as
-// [describe.Scores] defines, and other records contribute zero. In earlier rounds a held-out record
-// contributes to the tables only.
+// A comparison defines the last round of a study with [compare]. In this round, a held-out record
+// contributes its log predictive density under the posterior of the round before, in the form that
+// [describe.Scores] defines. All other records contribute zero. In earlier rounds, a held-out
+// record contributes only to the tables.
 type comparison struct {
 	*study.Compare
 	scores  *describe.Scores
@@ -29,7 +29,8 @@ func newComparison(st *study.Study, m *fit.Model) *comparison {
 	return &comparison{st.Compare, describe.NewScores(st.Compare.Low, st.Compare.High), m, st.OutcomeScale()}
 }
 
-// HoldOut marks record i of r, a result of [Problem.Open], as held out if out[i] is true.
+// HoldOut marks those records of r as held out for which out is true. r must come from
+// [Problem.Open].
 func HoldOut(r Records, out []bool) Records {
 	own := r.(described)
 	own.heldOut = out
@@ -53,11 +54,11 @@ func (s *State) predictive() predictive {
 	return p
 }
 
-// scoredTogether is the number of held-out records that are scored together.
+// scoredTogether is the number of held-out records that are scored in one batch.
 const scoredTogether = 256
 
-// logDensities returns the log predictive densities of held-out records by index, without those
-// that fail.
+// logDensities returns the log predictive densities of held-out records by index. Records for which
+// the computation fails are left out.
 func (q *Query) logDensities(of described) map[int]float64 {
 	all := map[int]float64{}
 	var rows []int
@@ -95,12 +96,12 @@ func (o *opened) scored() *describe.Scored {
 	return s
 }
 
-// Scored returns the scores of held-out records, or nil if none were released.
+// Scored returns the scores of held-out records, or nil if they have not been released.
 func (s *State) Scored() *describe.Scored { return s.held }
 
-// ScoresSD returns the sd of the noise in the number of held-out records, and in the mean of n log
-// predictive densities near the middle of their range. It assumes that all clients answer. The
-// study must score held-out records.
+// ScoresSD returns the standard deviation of the noise in the number of held-out records, and of
+// that in the mean of n log predictive densities near the middle of their range. It assumes that
+// all clients answer. The study must score held-out records.
 func (p *Problem) ScoresSD(n float64) (count, mean float64) {
 	sd := p.compared.scores.Norm() * p.NoiseSD / math.Sqrt(p.compared.Share)
 	return p.compared.scores.CountSD(sd), p.compared.scores.MeanSD(sd, n)

@@ -16,13 +16,13 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// comparing returns the setting of a study that scores held-out records.
+// comparing changes the setting to one whose study scores held-out records.
 func (s setting) comparing(keys string) setting {
 	s.outcome += "\n[compare]\n" + keys + "\n"
 	return s
 }
 
-// comparing returns a program whose study scores held-out records.
+// comparing changes the program to one whose study scores held-out records.
 func (s scripted) comparing(keys string) scripted {
 	s.columns += "[compare]\n" + keys + "\n"
 	return s
@@ -61,9 +61,10 @@ func rowsOf(out []bool, chosen bool) (rows []int) {
 	return rows
 }
 
-// Leaving a record out changes a sum only by its vector, which is no longer than the clip. A
-// held-out record adds nothing to the fit, and a record of the fit nothing to the last round. All
-// rounds cost the budget, and the last its share.
+// Leaving out a record changes a sum by its vector and nothing else, and the vector is not longer
+// than the clipping bound. A held-out record adds nothing to the fit, and a record used in the fit
+// adds nothing to the last round. All rounds together cost the budget, and the last round costs its
+// share of it.
 func TestHeldOutOfNeighbours(t *testing.T) {
 	worlds := map[string]*world{
 		"program": programs["linear"].comparing("clip = [-3, 0]\nshare = 0.2").world(t, 200, 3, 1),
@@ -144,7 +145,8 @@ func scoreVector(log, low, high float64) []float64 {
 	return out
 }
 
-// A held-out record whose density cannot be computed adds zero and does not change other vectors.
+// A held-out record whose density cannot be computed adds zero. The vectors of other records do not
+// change.
 func TestHeldOutThatIsNotFinite(t *testing.T) {
 	s := programs["linear"].comparing("clip = [-6, 3]")
 	w := s.world(t, 200, 3, 1)
@@ -177,8 +179,8 @@ func TestHeldOutThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// The vector of a held-out record has the same bits alone and among others, in any order and in
-// several batches.
+// The vector of a held-out record has the same bits whether it is computed alone or with others, in
+// any order and in several batches.
 func TestHeldOutInOtherOrder(t *testing.T) {
 	softmax := families["softmax"]
 	softmax.n = 600
@@ -216,8 +218,8 @@ func TestHeldOutInOtherOrder(t *testing.T) {
 	}
 }
 
-// About 95 % of the 95 % intervals contain the exact value, and standard errors are right for the
-// mean log density of other records.
+// About 95 % of the 95 % intervals contain the exact value. The standard errors of the mean log
+// density are also right for a different sample of records.
 func TestHeldOutIntervalsHold(t *testing.T) {
 	seeds := 3
 	if os.Getenv("FEDPVI_LONG") != "" {
@@ -227,7 +229,7 @@ func TestHeldOutIntervalsHold(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(families)) {
 		for _, n := range []int{1000, 4000} {
 			for range seeds {
-				s, seed := families[name], uint64(10_001+studies) // every study has noise of its own
+				s, seed := families[name], uint64(10_001+studies) // each study has its own noise
 				s.n = n
 				w := s.comparing("held_out = 0.2").world(t, 2, seed)
 				w.heldOut = make([]bool, n)

@@ -25,18 +25,19 @@ type curvature struct {
 	variance float64
 }
 
-// Values of the variance v of the relative error G ([curvature]): before a curvature was released,
-// and the least between two points, where the matrix S may differ.
+// These are values of v, the variance of the relative error G ([curvature]). One applies before a
+// curvature is released. The other is the smallest value between two points, because the matrix S
+// may differ between them.
 const (
 	firstVariance = 0.25
 	leastVariance = 0.01
 )
 
-// between returns the variance of G between two points.
+// between returns the variance of G from one point to another.
 func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
-// guess returns a function for A(θ) of [curvature]. If its argument random is not nil, it draws the
-// margins of a regression ([margins.moments]).
+// guess returns a function that computes A(θ) of [curvature]. If its argument random is not nil,
+// the function draws the margins of a regression ([margins.moments]).
 func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	curvature := s.madeUp.guess(s.margins, theta)
 	return func(random []float64) *mat.TriDense {
@@ -49,16 +50,17 @@ func (s *State) lambda(theta []float64) *mat.SymDense {
 	return congruent(s.guess(theta)(nil), s.curvature.seen)
 }
 
-// ridged returns L, the lower Cholesky root of (Λ + ridge·P)/N, where N is the number of records
-// and P the precision of the prior. L defines the units of releases: a score g is released as L⁻¹g,
-// and a curvature F as L⁻¹FL⁻ᵀ.
+// ridged returns L, the lower Cholesky factor of (Λ + ridge·P)/N, where N is the number of records
+// and P the prior precision. L defines the units of releases: a score g is released as L⁻¹g, and a
+// curvature F as L⁻¹FL⁻ᵀ.
 func (s *State) ridged(lambda *mat.SymDense, ridge float64) *mat.TriDense {
 	return cholesky(plus(term{1 / s.Records, lambda}, term{ridge / s.Records, diagonal(s.Dim(), s.precision)}))
 }
 
-// curvatureRidge returns the ridge for the units of a released curvature (see [State.ridged]). A
-// larger ridge means less noise. It is the first of 1, 1.1, 1.1², … for which the noise in all
-// directions together is at most half of the records' information, or which exceeds 10⁹.
+// curvatureRidge returns the ridge that defines the units of a released curvature (see
+// [State.ridged]). A larger ridge means less noise. It is one of 1, 1.1, 1.1², …: the first for
+// which the noise in all directions together is at most half of the records' information, or the
+// first above 10⁹.
 func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 	d := s.Dim()
 	scaled := congruent(diagonal(d, func(i int) float64 { return s.sd[i] }), lambda)
@@ -83,10 +85,10 @@ type releasedCurvature struct {
 	at    []float64
 	units *mat.TriDense // units of the release (see [State.ridged])
 	k     *mat.SymDense // the noisy sum, in these units
-	sd    float64       // sd of the noise of a diagonal element of k; other elements have sd/√2
+	sd    float64       // standard deviation of the noise in diagonal elements of k; for other elements it is sd/√2
 }
 
-// spreads are the possible values of the variance v of G (see [curvature]).
+// spreads lists possible values of v, the variance of G (see [curvature]).
 var spreads = func() (v [60]float64) {
 	for i := range v {
 		v[i] = math.Exp(math.Log(1e-3) + (math.Log(4)-math.Log(1e-3))*float64(i)/59)
@@ -112,19 +114,19 @@ var spreads = func() (v [60]float64) {
 // U does not mix the blocks of coordinates ([blocksOf]).
 type update struct {
 	*releasedCurvature
-	inverse *mat.TriDense      // inverse of the units of the release
+	inverse *mat.TriDense      // inverse of the matrix that defines the units of the release
 	basis   *mat.Dense         // the eigenvectors U
 	values  []float64          // the eigenvalues l
-	block   []int              // block of each coordinate; 0 unless it is an effect of a group
-	scale   [classes]float64   // prior median of v for each class, divided by firstVariance
-	weights [classes][]float64 // posterior probabilities of spreads times scale, for each class
+	block   []int              // block of each coordinate; 0 if it is not a group effect
+	scale   [classes]float64   // prior median of v for each class, relative to firstVariance
+	weights [classes][]float64 // for each class, the posterior probabilities of the values in spreads times scale
 }
 
 const classes = 4
 
-// class returns the class of element (i, j) of the curvature: 0 for two coefficients, 1 for a
+// class returns the class of element (i, j) of the curvature. It is 0 for two coefficients, 1 for a
 // coefficient and an effect, 2 for two effects in the same block, and 3 for two effects in
-// different blocks, which no record has together.
+// different blocks. In class 3, no record has both effects.
 func (u *update) class(i, j int) int {
 	a, b := u.block[i], u.block[j]
 	switch {
@@ -138,9 +140,9 @@ func (u *update) class(i, j int) int {
 	return 3
 }
 
-// blocksOf returns the block of each coordinate. Coefficients are in block 0. Effects are in the
-// same block if their element of guess is not 0, up to rounding, or if a chain of such pairs
-// connects them. The effects of a single term, for example, have one block for each group.
+// blocksOf returns the block of each coordinate. Coefficients are in block 0. Two effects are in
+// the same block if their element of guess is not 0 (up to rounding), or if a chain of such pairs
+// connects them. If there is a single group term, for example, each group has its own block.
 func blocksOf(effect []bool, guess *mat.SymDense) []int {
 	const rounding = 1e-9
 	block, blocks := make([]int, len(effect)), 0
@@ -177,7 +179,7 @@ func (s *State) newUpdate(r *releasedCurvature) *update {
 	return u
 }
 
-// decompose stores the eigenvalues and eigenvectors of block n of guess in u.
+// decompose computes the eigenvalues and eigenvectors of block n of guess, and stores them in u.
 func (u *update) decompose(guess *mat.SymDense, n int) {
 	var block []int
 	for i, b := range u.block {
@@ -295,8 +297,8 @@ func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	}
 }
 
-// left returns the mean posterior variance of G after the release, over elements for two
-// coefficients.
+// left returns the posterior variance of G after the release. It is a mean over elements that
+// belong to two coefficients.
 func (u *update) left() (mean float64) {
 	v, n := u.spread(0, 0.5), 0.0
 	for i, li := range u.values {
@@ -310,17 +312,18 @@ func (u *update) left() (mean float64) {
 	return mean / max(n, 1)
 }
 
-// bend estimates the remaining error of the curvature: its largest eigenvalue divided by the
-// largest eigenvalue of the guess, at most 0.3. The first is taken as the root of the largest sum
-// of posterior variances in a row. Eigenvalues of the curvature below bend may be due to noise.
+// bend estimates the error that remains in the curvature. It is the largest eigenvalue of this
+// error divided by that of the guess, but at most 0.3. For the former it uses the square root of
+// the largest sum of posterior variances in a row. Eigenvalues of the curvature below bend may be
+// due to noise.
 func (u *update) bend() float64 {
 	l := slices.Max(u.values)
-	var left [classes]float64 // posterior variance of an element of the curvature
+	var left [classes]float64 // posterior variance of an element of the curvature in each class
 	for class := range left {
 		v := u.spread(class, 0.5) * l * l
 		left[class] = v / (v + u.sd*u.sd) * u.sd * u.sd
 	}
-	var most float64 // largest sum of the variances of the elements of one row
+	var most float64 // largest sum of the elements' variances in a row
 	for i := range u.values {
 		var row float64
 		for j := range u.values {
@@ -331,7 +334,7 @@ func (u *update) bend() float64 {
 	return min(0.3, math.Sqrt(most)/l)
 }
 
-// hiddenRange is the largest ratio of two draws of [positive] for one eigenvalue.
+// hiddenRange is the largest ratio between two draws of [positive] for the same eigenvalue.
 const hiddenRange = 10
 
 // positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below
@@ -375,7 +378,7 @@ func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64, 
 	return congruent(half, nil)
 }
 
-// learnCurvature returns the estimate of the curvature after the release r.
+// learnCurvature returns the estimate of the curvature, updated with the release r.
 func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))
@@ -385,8 +388,8 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	root := solved(s.guess(r.at)(nil))
 	variance := u.left()
 	if m, ok := s.model.(*regression); ok && m.locations > 1 {
-		// The probabilities of classes change between points in different proportions, and S holds
-		// only near the point of the release.
+		// From one point to another, the probabilities of the classes change by different factors. S is
+		// right only near the point of the release.
 		variance = max(variance, s.curvature.variance)
 	}
 	return curvature{seen: congruent(root, congruent(r.units, x)), variance: variance}

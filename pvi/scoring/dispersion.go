@@ -8,25 +8,26 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A dispersion is the likelihood of the overdispersion a of a Poisson regression, given the
-// released sums. Means μ vary by a random factor with mean 1 and variance a, so counts are negative
-// binomial with variance μ(1 + aμ). In the prior, a is 0 with probability one half, and otherwise
-// log a is uniform on a grid.
+// A dispersion is the likelihood of the overdispersion a in a Poisson regression, given the
+// released sums. Each mean μ is multiplied by a random factor with mean 1 and variance a. Counts
+// are then negative binomial with variance μ(1 + aμ). The prior gives a = 0 probability one half.
+// Otherwise log a is uniform on a grid.
 type dispersion struct{ logs [dispersionPoints]float64 }
 
 const (
 	dispersionPoints          = 31
 	leastFrailty, mostFrailty = 0.02, 5.0
 
-	// dispersionClip is the clip of a record's squared residual, in units of the count's variance
-	// under the model. Without overdispersion the squared residual is 1 on average.
+	// dispersionClip is the clipping bound for a record's squared residual, relative to the variance
+	// of the count under the model. Without overdispersion, the mean of the squared residual is 1.
 	dispersionClip = 8.0
-	// dispersionSlack is the sd of the error in the expected mean squared residual, because made-up
-	// columns differ from real ones and θ is not the posterior mode.
+	// dispersionSlack is the standard deviation of the error in the expected mean squared residual.
+	// There is such an error because made-up columns differ from real ones, and because θ is not the
+	// posterior mode.
 	dispersionSlack = 0.03
 )
 
-// frailtyAt returns point i of the grid of a ([dispersion]), which begins with a = 0.
+// frailtyAt returns point i of the grid for a ([dispersion]). Point 0 is a = 0.
 func frailtyAt(i int) float64 {
 	if i == 0 {
 		return 0
@@ -44,8 +45,8 @@ func (s *workspace) residual(y float64) float64 {
 	return s.g[0] * s.g[0] / s.w[0]
 }
 
-// learned returns b after a released sum of squared residuals at θ, with noise of the given sd. cov
-// is the covariance of θ.
+// learned updates b with a released sum of squared residuals at θ, whose noise has standard
+// deviation sd. cov is the covariance of θ.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, spread := m.workspace(), make([]float64, 1)
 	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)
@@ -67,15 +68,15 @@ func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, 
 	return b
 }
 
-// clippedResidual returns the mean of min((Y − mu)²/mu, dispersionClip), where Y is negative
-// binomial with the given mean, and frailty is the variance of the random factor.
+// clippedResidual returns the mean of min((Y − mu)²/mu, dispersionClip). Y is negative binomial
+// with the given mean, and frailty is the variance of the random factor.
 func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	const many = 500
-	if mean > many { // for a large count, use a normal number with the same mean and variance
+	if mean > many { // for a large count, a normal number with the same mean and variance is used
 		variance := mean * (1 + frailty*mean)
 		return clippedSquare((mean-mu)/math.Sqrt(mu), variance/mu)
 	}
-	share, size := 0.0, 0.0 // for the recursion p(y+1) = p(y)·share·(size + y)/(y + 1) of the probabilities of counts y
+	share, size := 0.0, 0.0 // the probabilities of counts y satisfy p(y+1) = p(y)·share·(size + y)/(y + 1)
 	p := math.Exp(-mean)
 	if frailty > 0 {
 		size = 1 / frailty
@@ -124,8 +125,8 @@ func (b *dispersion) quantile(q float64) float64 {
 // The result exceeds 1 if counts vary more than under the Poisson model.
 func (m *madeUp) inflation(theta []float64) float64 { return m.inflated(theta, m.frailty) }
 
-// inflated returns the variance of the scores at θ, relative to the Poisson model, if means are
-// multiplied by random factors of variance frailty.
+// inflated returns the variance of the scores at θ, relative to that under the Poisson model, if
+// means are multiplied by random factors with variance frailty.
 func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	if frailty == 0 {
 		return 1
@@ -141,8 +142,8 @@ func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	return variance / model
 }
 
-// Dispersion returns the median and the 95 % interval of the variance of the counts divided by that
-// of a Poisson distribution. It returns false if no squared residuals were released.
+// Dispersion returns the median and the 95 % interval of how large the variance of the counts is,
+// relative to a Poisson distribution. It returns false if no squared residuals have been released.
 func (s *State) Dispersion() (median, low, high float64, ok bool) {
 	if s.dispersion == (dispersion{}) {
 		return 1, 1, 1, false

@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Clipped values are between 0 and 8, so the mean of 20,000 counts has a standard error below .03.
+// The clipped values lie between 0 and 8, so the mean over 20,000 counts has a standard error below
+// .03.
 func TestClippedResidual(t *testing.T) {
 	const draws = 20_000
 	r := rand.New(rand.NewPCG(4, 1))
@@ -28,8 +29,9 @@ func TestClippedResidual(t *testing.T) {
 	}
 }
 
-// The means of counts are multiplied by a random factor of known variance. The interval of the
-// dispersion, widened by a tenth, contains the truth. In nothing but noise the dispersion is 1.
+// The test multiplies the means of counts by a random factor of known variance. The interval of the
+// dispersion, widened by a tenth, must contain the truth. If there is nothing but noise, the
+// dispersion must be 1.
 func TestDispersion(t *testing.T) {
 	s := families["poisson"]
 	for _, c := range []struct{ frailty, multiplier float64 }{{0, .3}, {.5, .3}, {2, .3}, {1, 1e4}} {
@@ -62,8 +64,8 @@ func TestDispersion(t *testing.T) {
 	}
 }
 
-// For counts with a larger variance than in the model, intervals contain the truth at least as
-// often as those of the pooled records.
+// If counts vary more than the model says, intervals must contain the truth at least as often as
+// those of the pooled records.
 func TestHoldsTheTruthOfOverdispersedCounts(t *testing.T) {
 	s := families["poisson"]
 	s.frailty = 2

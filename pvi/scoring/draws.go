@@ -10,10 +10,10 @@ import (
 	"fedpvi/internal/special"
 )
 
-// The posterior is a mixture over curvatureDraws draws of the curvature.
+// The posterior is a mixture over this number of draws of the curvature.
 const curvatureDraws = 150
 
-// sharedMargins is the number of successive draws of the curvature with the same draw of the
+// sharedMargins is the number of consecutive draws of the curvature that use the same draw of the
 // margins (see [mixture.widen]).
 const sharedMargins = 5
 
@@ -23,14 +23,15 @@ type curvatureDrawer struct {
 	*State
 	*update
 	guess  func(random []float64) *mat.TriDense
-	seen   *mat.Dense    // transpose of the Cholesky root of the matrix S of [curvature]
-	into   *mat.Dense    // UᵀL⁻¹, with the matrices U and L of [curvatureDrawer]
+	seen   *mat.Dense    // transpose of the Cholesky factor of S (see [curvature])
+	into   *mat.Dense    // UᵀL⁻¹, with U and L as for [curvatureDrawer]
 	out    *mat.Dense    // UᵀLᵀ
-	seenAt *mat.SymDense // UᵀKU, the released curvature in the basis of the eigenvectors
+	seenAt *mat.SymDense // UᵀKU, which is the released curvature in the basis of eigenvectors
 	bend   float64
 }
 
-// drawCurvatures returns posterior draws of the curvature at the point of r, the last released one.
+// drawCurvatures returns draws from the posterior of the curvature, at the point of the last
+// released curvature r.
 func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	u := s.newUpdate(r)
 	across := full(u.basis.T())
@@ -44,11 +45,12 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	return draws
 }
 
-// drawSome returns the draws of the curvature with the draw number of the margins.
+// drawSome returns the draws of the curvature that use one draw of the margins, whose number is
+// given.
 func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 	margins := c.normals(2*len(c.columns), "margins", number)
-	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S
-	// is that of [curvature].
+	// root is the Cholesky factor of B S Bᵀ, where BBᵀ is the curvature under the drawn margins, and S
+	// is as in [curvature].
 	root := triangle(times(c.guess(margins), c.seen))
 	a, back := times(c.into, transposed(root)), times(solved(root), c.out) // UᵀA, A⁻¹U
 	draws := make([]*mat.SymDense, sharedMargins)
@@ -89,8 +91,8 @@ func (c *curvatureDrawer) draw(n int, root *mat.TriDense, a, back *mat.Dense) *m
 	return positive(y, root, c.bend, c.normals(d, "hidden", n), c.block)
 }
 
-// inOrder calls use(i, compute(i)) in order, and compute on all CPU cores. It panics as compute
-// does.
+// inOrder calls compute on all CPU cores, and use(i, compute(i)) in the order of i. If compute
+// panics, so does inOrder.
 func inOrder[T any](n int, compute func(i int) T, use func(i int, result T)) {
 	workers := runtime.GOMAXPROCS(0)
 	results, panics := make([]T, workers), make([]any, workers)

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// DispersionClip is the clip of squared residuals.
+// DispersionClip is the clipping bound for squared residuals.
 const DispersionClip = dispersionClip
 
 func ClippedResidual(mu, mean, frailty float64) float64 { return clippedResidual(mu, mean, frailty) }
@@ -20,7 +20,7 @@ func (q *Query) Theta() []float64 { return q.theta }
 
 func (q *Query) Round() int { return q.round }
 
-// Panicking makes p panic at a record whose outcome is above y.
+// Panicking makes p panic when it computes with a record whose outcome is above y.
 func (p *Problem) Panicking(y float64) {
 	r := p.model.(*regression)
 	r.response = panicking{r.response, y}
@@ -28,14 +28,14 @@ func (p *Problem) Panicking(y float64) {
 
 func (p *Problem) Regressors() int { return len(p.columns) }
 
-// A Single computes the vector of a single record of a regression.
+// A Single computes the vectors of a regression's records one at a time.
 type Single struct {
 	*Contributor
 	x []float64
 	y float64
 }
 
-// Single returns a contributor for records of a regression.
+// Single returns a Single for this query.
 func (q *Query) Single() *Single {
 	s := new(Single)
 	r := q.model.(*regression)
@@ -68,8 +68,8 @@ func (r panicking) Eval(y float64, eta, g, h []float64) float64 {
 	return r.Described.Eval(y, eta, g, h)
 }
 
-// ScoresWithout returns the scores of a program's records, with nil for a row that the engine
-// cannot compute.
+// ScoresWithout returns the scores of a program's records. The score of the given row is nil, as if
+// the engine could not compute it.
 func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	e := records.at(p.mean).(*programEvaluator)
 	e.engine = omitting{e.engine, row}
@@ -84,7 +84,7 @@ func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	return out
 }
 
-// omitting is an engine that leaves out a row, as after a panic.
+// omitting is an engine that leaves out one row, as it would after a panic.
 type omitting struct {
 	gpu.Evaluator
 	row int32
@@ -104,7 +104,8 @@ func (o omitting) Each(q *gpu.Query, sink gpu.Sink) error {
 	return o.Evaluator.Each(&left, sink)
 }
 
-// Redraw returns the outcomes of a program's records before and after they are drawn at θ.
+// Redraw draws the outcomes of a program's records at θ, and returns the outcomes from before and
+// after that.
 func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]float64) {
 	r := p.model.(*program)
 	opened, err := r.open(s)
@@ -127,12 +128,12 @@ func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]flo
 	return before, after
 }
 
-// Curvature returns the mean draw of the curvature after the last round.
+// Curvature returns the mean of the draws of the curvature after the last round.
 func (s *State) Curvature() mat.Symmetric { return s.last }
 
-// Response states how much the last sum of clipped scores of a program changes if coordinate i of the
-// true θ changes: as predicted by [State.released], and for drawn outcomes of made-up records. Both
-// are divided by the change without a clip.
+// Response says how much the last sum of clipped scores of a program changes if coordinate i of the
+// true θ changes. It returns the change that [State.released] predicts, and that for outcomes drawn
+// for made-up records. Both are relative to the change without clipping.
 func (s *State) Response(i, draws int) (predicted, drawn float64) {
 	o, m := &s.path[len(s.path)-1], s.madeUp.(*programMadeUp)
 	white, scratch := newWhitening(o.units), make([]float64, s.Dim())

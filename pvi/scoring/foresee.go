@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// Foresee simulates a study with made-up federations. For each coordinate of θ it returns the
-// median of the posterior sd divided by the prior sd. The true θ is drawn from the prior, and
-// records from the public description of the columns, with the sds of numbers multiplied by extent.
-// Foresee calls played after each round with the number of rounds so far and in total, and returns
-// any error from it.
+// Foresee simulates the study with made-up federations. It draws the true θ from the prior, and
+// records from the public description of the columns; the standard deviations of numbers are
+// multiplied by extent. For each coordinate of θ it returns the posterior standard deviation
+// relative to that of the prior, as a median over the federations. After each round Foresee calls
+// played with the number of finished rounds and of all rounds. If played returns an error, Foresee
+// returns it.
 func (p *Problem) Foresee(federations int, extent float64, played func(done, of int) error) ([]float64, error) {
 	_, before := p.Begin().Posterior()
 	shares := make([][]float64, len(p.order))
@@ -33,8 +34,8 @@ func (p *Problem) Foresee(federations int, extent float64, played func(done, of 
 
 const foreseenStep = 0x1p-20
 
-// playMadeUp simulates all rounds. Its made-up records stand for all real ones, and its random
-// numbers depend on number. It calls played with the number of each round.
+// playMadeUp simulates all rounds with made-up records, each of which stands for several real ones.
+// Its random numbers depend on number. It calls played with the number of each round.
 func (p *Problem) playMadeUp(number int, extent float64, played func(round int) error) (*State, error) {
 	s := p.Begin()
 	truth := p.prior.Draw(p.normals(len(p.order), "foreseen truth", number))

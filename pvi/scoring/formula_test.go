@@ -19,8 +19,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// formulaWorld returns a world of five clients with n records of a formula. Parameters without a
-// true value have NaN.
+// formulaWorld returns a world with five clients, which together have n records of a formula.
+// Parameters that have no true value are NaN.
 func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
 	st, err := study.Parse("f.toml", []byte(f.Study(fmt.Sprintf(
@@ -51,8 +51,8 @@ func formulaOf(name string) formulas.Formula {
 	return formulas.Bank[slices.IndexFunc(formulas.Bank, func(f formulas.Formula) bool { return f.Name == name })]
 }
 
-// Outcomes drawn from a formula's program have the distribution of the formula's own sampler.
-// Censored times are not drawn.
+// The program of a formula draws outcomes from the same distribution as the formula's own sampler.
+// It does not draw censored times.
 func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 	const n = 1000
 	for _, f := range formulas.Bank {
@@ -80,8 +80,8 @@ func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 				for _, y := range [][]float64{before[0], after[0]} {
 					slices.Sort(y)
 				}
-				// The grid of outcomes changes their distribution a little. Without it, the
-				// distance would exceed 0.087 with probability 0.001.
+				// The grid of outcomes changes their distribution slightly. If it did not, the distance would
+				// be more than 0.087 with probability 0.001.
 				if d := stat.KolmogorovSmirnov(before[0], nil, after[0], nil); d > 0.1 {
 					t.Errorf("the distributions differ by %.3f", d)
 				}
@@ -90,8 +90,8 @@ func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 	}
 }
 
-// Outcomes have the distribution of their density, although almost all of its probability lies
-// within a small part of the bounds. They do not depend on other records.
+// Outcomes are drawn from their density even if almost all of its probability is in a small part of
+// the range between the bounds. They do not depend on other records.
 func TestOutcomesFarBelowTheirBoundsAreDrawn(t *testing.T) {
 	const n, most = 2000, 1e6
 	for _, c := range []struct {
@@ -137,7 +137,7 @@ column = [
 		if alone[0][0] != after[0][0] {
 			t.Errorf("%s: the outcome of a record is %g, and %g beside other records", c.family, alone[0][0], after[0][0])
 		}
-		var u []float64 // uniform if the outcomes have their density
+		var u []float64 // uniform if outcomes are drawn from their density
 		for i, y := range after[0] {
 			x := float64(i % 2)
 			u = append(u, c.below(y, x)/c.below(most, x))
@@ -147,7 +147,7 @@ column = [
 		for i, x := range u {
 			apart = max(apart, math.Abs(x-(float64(i)+.5)/n))
 		}
-		// For exact draws, the distance exceeds 0.044 with probability 0.001 (Kolmogorov).
+		// With exact draws, the distance would be more than 0.044 with probability 0.001 (Kolmogorov).
 		if apart > 0.05 {
 			t.Errorf("%s: the distributions differ by %.3f", c.family, apart)
 		}
@@ -159,18 +159,18 @@ var (
 	firstStudy       = flag.Uint64("first", 10_000, "seed of the first of these studies")
 )
 
-// A holding collects how well 90 % intervals of studies of one formula hold: the share in each
-// study that contains the true parameter, and the mean share of draws from the pooled posterior in
-// an interval. The other numbers are sums over coordinates.
+// A holding collects how good the 90 % intervals are in studies of one formula: for each study, the
+// share of intervals that contain the true parameter, and the mean share of draws from the pooled
+// posterior that they contain. The other numbers are sums over coordinates.
 type holding struct {
 	truths, draws        []float64
 	coordinates, squares float64 // squares is the sum of ((mean − pooled mode)/sd)²
-	width, pooled        float64 // pooled is the number of coordinates with a pooled posterior
+	width, pooled        float64 // pooled is the number of coordinates for which a pooled posterior is known
 	astray               int     // number of studies whose rounds had not converged ([scoring.State.Arrived])
-	warned               bool    // whether a warning says that intervals can be too narrow
+	warned               bool    // whether a warning says that intervals may be too narrow
 }
 
-// add plays one study of the formula.
+// add runs a study of the formula.
 func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64) {
 	const multiplier, z90 = 3.73, 1.6448536 // the noise multiplier is for ε = 1 at δ = 1e-5
 	w := formulaWorld(t, f, records, multiplier, seed)
@@ -191,7 +191,7 @@ func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64
 	}
 	h.truths, h.coordinates = append(h.truths, held/total), h.coordinates+total
 	if strings.Contains(f.Text, "site") || strings.Contains(f.Text, "s(x") || strings.Contains(f.Text, "mo(") {
-		return // the posterior of a spread or simplex is far from normal
+		return // the posterior of a spread or of a simplex is far from normal
 	}
 	mode, spread := w.programMode(t, w.truth)
 	var draws float64
@@ -205,8 +205,8 @@ func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64
 	h.draws = append(h.draws, draws)
 }
 
-// below reports whether the 99 % confidence interval for the mean of shares lies below 0.8. There
-// is one share for each study, because its coordinates are not independent.
+// below reports whether the 99 % confidence interval for the mean of shares lies below 0.8. shares
+// has one element per study, because the coordinates of a study are not independent.
 func below(shares []float64) bool {
 	if len(shares) < 2 {
 		return false
@@ -216,8 +216,8 @@ func below(shares []float64) bool {
 	return mean+distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.995)*sd/math.Sqrt(n) < 0.8
 }
 
-// Enough 90 % intervals of formulas with default priors contain the truth. With FEDPVI_LONG the
-// test plays the whole bank and prints a table, in which formulas with a warning cannot fail.
+// For formulas with default priors, enough 90 % intervals contain the truth. If FEDPVI_LONG is set,
+// the test runs the whole bank and prints a table. Formulas with a warning cannot fail then.
 func TestFormulasHoldTheTruth(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		if testing.Short() {

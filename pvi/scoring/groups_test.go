@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// grouped has settings in which intercepts or slopes vary between groups, in two of them the slope
-// of x2, which is no term of the model.
+// grouped has settings in which intercepts or slopes vary between groups. In two of them, the slope
+// of x2 varies although x2 is not a term of the model.
 var grouped = map[string]setting{
 	"groups, linear":   {`family = "linear", noise_sd = 0.5`, measured, 2000, 3, 5, 0.5, 0, "g", 12, 0},
 	"groups, logistic": {logistic.model, logistic.outcome, 4000, 3, 5, 0.5, 0, "1 + x2 | g", 8, 0},
@@ -18,8 +18,8 @@ var grouped = map[string]setting{
 	"groups, slopes":   {`family = "linear", noise_sd = 0.5`, measured, 3000, 3, 5, 0.5, 0, "0 + x0 + x2 | g", 5, 0},
 }
 
-// averaged computes the exact posterior mean and variance of θ in a linear regression with groups
-// and known noise, without package hierarchy. It integrates over the log spreads on a grid.
+// averaged computes the exact posterior mean and variance of θ for a linear regression with groups
+// and known noise. It does not use package hierarchy, but integrates over a grid of log spreads.
 func (w *world) averaged(sd float64) (mean, variance []float64) {
 	const points = 50
 	d, effects := w.model.Dim(), w.model.Effects()
@@ -97,8 +97,8 @@ func (w *world) averaged(sd float64) (mean, variance []float64) {
 	return mean, variance
 }
 
-// With hardly any noise and known noise of the outcome, the posterior is near the exact one,
-// spreads included.
+// If the privacy noise is negligible and the noise of the outcome is known, the posterior is close
+// to the exact one, including the spreads.
 func TestGroupsWithoutNoise(t *testing.T) {
 	for _, name := range []string{"groups, linear", "groups, slopes"} {
 		const multiplier = 1e-3
@@ -107,14 +107,15 @@ func TestGroupsWithoutNoise(t *testing.T) {
 		got, wide := w.play(t, multiplier, 3).Posterior()
 		for i, p := range w.model.Parameters.All() {
 			sd := math.Sqrt(variance[i])
-			if off, ratio := math.Abs(got[i]-mean[i])/sd, math.Sqrt(wide.At(i, i))/sd; off > 0.2 || ratio < 0.9 || ratio > 1.35 { // clipped curvatures of rare groups make intervals wider
+			if off, ratio := math.Abs(got[i]-mean[i])/sd, math.Sqrt(wide.At(i, i))/sd; off > 0.2 || ratio < 0.9 || ratio > 1.35 { // clipping the curvatures of rare groups makes intervals wider
 				t.Errorf("%s: %s is %.4f ± %.4f, want %.4f ± %.4f", name, p.Name, got[i], sd*ratio, mean[i], sd)
 			}
 		}
 	}
 }
 
-// If noise hides the records, the posterior has nearly the means and sds of the prior.
+// If noise hides the records, the posterior has nearly the same means and standard deviations as
+// the prior.
 func TestGroupsInNothingButNoise(t *testing.T) {
 	const multiplier = 1e6
 	for name, s := range grouped {
@@ -128,7 +129,7 @@ func TestGroupsInNothingButNoise(t *testing.T) {
 	}
 }
 
-// If all effects of groups are zero, the interval of the spread is near zero.
+// If all group effects are zero, the interval of the spread is close to zero.
 func TestLabelsOfNothing(t *testing.T) {
 	s := grouped["groups, linear"]
 	w := s.worldAt(t, 0.5, 5, func(truth []float64) { clear(truth[4:]) })
@@ -140,7 +141,7 @@ func TestLabelsOfNothing(t *testing.T) {
 	}
 }
 
-// The regressors of a record do not depend on earlier contents of the buffer.
+// The regressors of a record do not depend on the previous contents of the buffer.
 func TestRowsAreSeparate(t *testing.T) {
 	for name, s := range grouped {
 		s.n = 200
@@ -156,7 +157,7 @@ func TestRowsAreSeparate(t *testing.T) {
 			}
 			levels, slopes := w.records.Groups(i)
 			for n, e := range w.model.Effects() {
-				first := 3 + n*s.levels // an intercept and two columns come before
+				first := 3 + n*s.levels // after the intercept and two columns
 				want := 1.0
 				if e.Slope >= 0 {
 					want = slopes[e.Slope]
@@ -171,9 +172,9 @@ func TestRowsAreSeparate(t *testing.T) {
 	}
 }
 
-// At ε = 1, enough 90 % intervals contain truths from the prior. In twelve replications they
-// contained .92 of the fixed effects, .92 of the effects of groups, and .85 of the spreads. The
-// limit for the 32 spreads is .9 minus four standard errors.
+// At ε = 1, enough 90 % intervals contain true values that were drawn from the prior. In twelve
+// replications they contained .92 of the fixed effects, .92 of the group effects, and .85 of the
+// spreads. The limit for the 32 spreads is .9 minus four standard errors.
 func TestGroupsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")
@@ -209,9 +210,9 @@ func TestGroupsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// With many small groups, noise does not make the curvature of effects too large and the spread too
-// small. The exact curvature is the number of records divided by the noise variance. Intervals of
-// 90 % hold fewer than 5 of 7 spreads with a probability of .026.
+// Even with many small groups, noise must not make the curvature of effects too large and thus the
+// spread too small. The exact curvature is the number of records divided by the variance of the
+// noise. Fewer than 5 of 7 intervals contain the spread with probability .026.
 func TestManyGroups(t *testing.T) {
 	const multiplier, replications, first, sd, levels = 3.73, 7, 3, 0.5, 40
 	s := setting{`family = "linear", noise_sd = 0.5`, measured, 1000, 3, 5, sd, 0, "g", levels, 0}

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/scoring"
 )
 
-// small returns a problem of a family with few regressors.
+// small returns a problem with few regressors.
 func (s setting) small(t testing.TB) *scoring.Problem {
 	s.n, s.d = 200, 1
 	if s.groups != "" {
@@ -22,7 +22,7 @@ func (s setting) small(t testing.TB) *scoring.Problem {
 	return s.world(t, 3, 1).Problem
 }
 
-// hostileSum returns elements of any size that fits in an opened sum.
+// hostileSum returns a sum whose elements have any size that fits.
 func hostileSum(r *rand.Rand, n int) []int64 {
 	sum := make([]int64, n)
 	size := math.Exp2(62 * r.Float64())
@@ -32,8 +32,8 @@ func hostileSum(r *rand.Rand, n int) []int64 {
 	return sum
 }
 
-// hostileQueries returns the queries of a study with arbitrary sums and missed rounds. A sum that
-// makes the posterior overflow has no effect.
+// hostileQueries returns the queries of a study in which sums are arbitrary and some rounds are
+// missed. A sum that makes the posterior overflow is ignored.
 func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*scoring.Query) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))
@@ -52,9 +52,9 @@ func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*s
 	return queries
 }
 
-// checkVector checks that a finite vector is no longer than the clip, and that it depends on the
-// record and the query alone: used, which has written other vectors, writes the same as a new
-// contributor.
+// checkVector checks that the vector of a record is not longer than the clipping bound if it is
+// finite, and that it depends only on the record and the query. For the latter it compares used,
+// which has computed other vectors before, with a new contributor.
 func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float64, y float64) {
 	t.Helper()
 	size := q.Size(q.Round())
@@ -69,7 +69,8 @@ func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float
 	}
 }
 
-// sameBits compares the bits of two vectors, with NaNs as equal, and returns the first difference.
+// sameBits compares the bits of two vectors, where all NaNs are equal, and returns the first index
+// at which they differ.
 func sameBits(a, b []float64) (at int, same bool) {
 	for i, x := range a {
 		if math.Float64bits(x) != math.Float64bits(b[i]) && !(math.IsNaN(x) && math.IsNaN(b[i])) {
@@ -79,8 +80,8 @@ func sameBits(a, b []float64) (at int, same bool) {
 	return 0, true
 }
 
-// hostileRecord returns a record with numbers of every size, some not finite. In one of four,
-// squares or fourth powers underflow.
+// hostileRecord returns a record with numbers of all sizes, some of which are not finite. In one
+// record of four, squares or fourth powers underflow.
 func hostileRecord(r *rand.Rand, n int) (x []float64, y float64) {
 	size := 1.0
 	if r.IntN(4) == 0 {
@@ -126,8 +127,8 @@ func TestHostileQueriesAndRecords(t *testing.T) {
 	}
 }
 
-// A sum that makes numbers overflow is refused. After an accepted sum there is a next query.
-// Otherwise clients would be charged for answers that are not numbers.
+// A sum that makes numbers overflow is refused. An accepted sum always leads to a next query.
+// Otherwise, clients would pay for answers that are not numbers.
 //
 //abuse:case A20 a sum after which nothing could be asked is refused, and the study continues
 func TestRefusedSums(t *testing.T) {
@@ -154,7 +155,8 @@ func TestRefusedSums(t *testing.T) {
 	}
 }
 
-// A record whose computation panics has the vector zero, and does not change the next.
+// If the computation for a record panics, its vector is zero. The vector of the next record is not
+// affected.
 //
 //abuse:case A13 a record whose score panics counts as zero; nobody can tell
 func TestRecordThatPanics(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/scoring"
 )
 
-// A Laplace density has no Hessian at its location. With almost no noise, the sds are nevertheless
-// those of the Fisher information: s/√n for the intercept and the coefficient of a column of unit
-// variance, and 1/√n for log s.
+// A Laplace density has no Hessian at its location. With almost no noise, the standard deviations
+// are nevertheless those that follow from the Fisher information: s/√n for the intercept and for
+// the coefficient of a column with variance 1, and 1/√n for log s.
 func TestLaplaceHasItsInformation(t *testing.T) {
 	const n = 1000
 	w := programs["laplace"].world(t, n, 1e-3, 1)
@@ -31,7 +31,8 @@ func TestLaplaceHasItsInformation(t *testing.T) {
 	}
 }
 
-// A density whose slope jumps is refused if its outcome cannot be drawn from the model.
+// If the slope of a density jumps and its outcome cannot be drawn from the model, the study is
+// refused.
 func TestKinksWithoutOutcomesAreRefused(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"target += sum(-fabs(y - a - b * x) / s) - N * log(s);":   true,

@@ -9,20 +9,20 @@ import (
 
 const madeUpRecords = 2000
 
-// A sample has the scores of made-up records at one point, in the units of sampleAt.
+// A sample holds the scores of made-up records at one point, in units that sampleAt defines.
 type sample struct {
 	units   *mat.TriDense
-	scores  *mat.Dense // a row for each record
+	scores  *mat.Dense // has a row for each record
 	norms   []float64
-	curved  *mat.SymDense // mean curvature of a made-up record
+	curved  *mat.SymDense // mean curvature of the made-up records
 	undrawn []bool        // see [population]
 	weights []float64     // see [population]
 	unknown float64       // see [population]
 }
 
-// sampleAt returns the scores of made-up records at θ, with outcomes drawn as [population]
-// describes for cov. The units are defined by the mean curvature of a made-up record plus
-// ridge·P/N, where P is the precision of the prior and N the number of real records.
+// sampleAt returns the scores of made-up records at θ. Outcomes are drawn as [population] describes
+// for cov. The units are defined by the mean curvature of the made-up records plus ridge·P/N, where
+// P is the prior precision and N the number of real records.
 func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{
 		curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords),
@@ -39,7 +39,7 @@ func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *ma
 	return s
 }
 
-// perRecord returns the precision of the prior divided by the number of real records.
+// perRecord returns the prior precision divided by the number of real records.
 func (p *Problem) perRecord() mat.Symmetric {
 	return diagonal(p.Dim(), func(i int) float64 { return p.precision(i) / p.Records })
 }
@@ -51,8 +51,8 @@ func (s *sample) weight(i int) float64 {
 	return s.weights[i]
 }
 
-// lost predicts the sum of the parts that a clip removes from the scores of the given number of
-// real records.
+// lost predicts how much clipping removes from the sum of the scores of real records. records is
+// their number.
 func (s *sample) lost(clip, records float64) []float64 {
 	_, d := s.scores.Dims()
 	sum := make([]float64, d)
@@ -66,8 +66,8 @@ func (s *sample) lost(clip, records float64) []float64 {
 	return sum
 }
 
-// loose adds up the lengths of these parts over records with an undrawn outcome, for which the
-// model does not determine their directions.
+// loose adds up the lengths of the removed parts over records with an outcome that was not drawn.
+// The model does not determine the directions of these parts.
 func (s *sample) loose(clip, records float64) (sum float64) {
 	for i, u := range s.undrawn {
 		if u {
@@ -92,20 +92,21 @@ func (s *sample) uncertainty(o *observation, records float64) *mat.SymDense {
 	return plus(term{s.unknown, outer(apply(o.units, lost))}, term{all, congruent(o.units, nil)})
 }
 
-// beyond returns the share of the sorted numbers that are above x.
+// beyond returns the share of the sorted numbers that exceeds x.
 func beyond(sorted []float64, x float64) float64 {
 	n, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1)))
 	return float64(len(sorted)-n) / float64(len(sorted))
 }
 
-// quantile returns quantile q of sorted numbers, with linear interpolation.
+// quantile returns a quantile of sorted numbers, interpolating linearly between them.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := min(int(at), len(sorted)-2)
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// curvatureNorms returns the sorted Frobenius norms of made-up curvatures at θ, in the given units.
+// curvatureNorms returns the sorted Frobenius norms of the curvatures of made-up records at θ, in
+// the given units.
 func curvatureNorms(m population, theta []float64, units *mat.TriDense) []float64 {
 	white, records := newWhitening(units), m.drawn(theta, 0)
 	norms, at := make([]float64, records.Len()), records.at(theta)

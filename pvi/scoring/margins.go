@@ -7,21 +7,21 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Margins describe the distribution of each regressor, as far as the released sums determine it.
-// Made-up records are drawn from them. A regressor is a level or a number. The prior density of the
-// share f of a level is 1/f, on a grid of log f. The mean of a number has a normal density, and its
-// mean square s the prior density 1/s.
+// margins describes the distribution of each regressor, as far as the released sums determine it.
+// Made-up records are drawn from these distributions. A regressor is a level or a number. For a
+// level, the prior density of its share f is 1/f on a grid of log f. For a number, the mean has a
+// normal prior, and the mean square s has the prior density 1/s.
 type margins struct {
 	*Problem
-	unit         []float64 // unit of each number; before a release, the largest absolute value within its bounds
+	unit         []float64 // unit of each number; until a release, its largest absolute value within the bounds
 	share        []belief  // likelihood of the share of a level
-	mean, square []belief  // likelihoods of the mean and the mean square of a number, in its unit
+	mean, square []belief  // likelihoods of the mean and the mean square of a number, in the unit of the number
 	numbers      []joint   // joint density of the mean and the variance of each number, from mean and square
-	factors      [][]int   // columns with the indicators of each factor's levels
+	factors      [][]int   // columns with the level indicators of each factor
 }
 
-// A belief is the likelihood of a number x given its noisy releases, up to a factor:
-// exp(−½ precision·x² + linear·x).
+// A belief is the likelihood of a number x given noisy releases of it. Up to a factor, it is exp(−½
+// precision·x² + linear·x).
 type belief struct{ precision, linear float64 }
 
 func (b *belief) learn(x, variance float64) {
@@ -29,8 +29,9 @@ func (b *belief) learn(x, variance float64) {
 	b.linear += x / variance
 }
 
-// Beliefs about a number before a release, in units of its largest absolute value. The mean is 0 ±
-// 0.4. The mean square is 1/3 ± 0.3, where 1/3 is that of a uniform distribution.
+// These are beliefs about a number before any release, relative to its largest absolute value. The
+// mean is 0 ± 0.4. The mean square is 1/3 ± 0.3, where 1/3 is the mean square of a uniform
+// distribution.
 const (
 	meanSD, squareMean, squareSD = 0.4, 1.0 / 3, 0.3
 	leastSquare                  = 1e-5
@@ -62,7 +63,7 @@ func (p *Problem) newMargins() *margins {
 	return m
 }
 
-// marginSize returns the number of elements from which margins are learned.
+// marginSize returns the number of elements that margins are learned from.
 func (p *Problem) marginSize() (n int) {
 	for j := range p.columns {
 		n += p.columns[j].elements(j)
@@ -81,8 +82,9 @@ func (c *column) elements(j int) int {
 	return 0
 }
 
-// record writes a record's terms in the sums for margins to dst: an indicator for a level, and
-// value and square for a number. The indicator of a slope is 1 unless the slope is zero.
+// record writes the terms that a record adds to the sums about margins to dst. For a level this is
+// an indicator, and for a number its value and its square. The indicator of a slope is 1 if the
+// slope is not zero.
 func (m *margins) record(dst, x []float64) {
 	n := 0
 	for j := range m.columns {
@@ -101,8 +103,8 @@ func (m *margins) record(dst, x []float64) {
 	}
 }
 
-// learned returns the margins after a release of sums ([margins.record]) with noise of the given
-// sd. It reduces units where values are small.
+// learned returns the margins updated with released sums ([margins.record]), whose noise has
+// standard deviation sd. If values turn out to be small, it reduces their unit.
 func (m *margins) learned(sums []float64, sd float64) *margins {
 	out := *m
 	out.unit, out.share = slices.Clone(m.unit), slices.Clone(m.share)
@@ -125,8 +127,8 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 	return &out
 }
 
-// rescale reduces the unit of column j to twice an upper limit of its root mean square, but to no
-// less than 1 %.
+// rescale reduces the unit of column j to twice an upper limit on the root mean square, but by no
+// more than a factor of 100.
 func (m *margins) rescale(j int) {
 	s := &m.square[j]
 	upper := math.Sqrt(max(s.linear/s.precision+2/math.Sqrt(s.precision), 1e-4))
@@ -144,8 +146,8 @@ func (m *margins) rescale(j int) {
 // gridSize is the number of points in a grid of shares or of mean squares.
 const gridSize = 120
 
-// onGrid returns the posterior mean of the share of a level with likelihood b and prior density 1/x
-// or, if u > 0, its quantile u.
+// onGrid returns the posterior mean of the share of a level. b is its likelihood, and the prior
+// density is 1/x. If u > 0, onGrid returns quantile u instead.
 func (m *margins) onGrid(b belief, u float64) float64 {
 	var logs, points [gridSize]float64
 	least := math.Log(0.3 / m.Records)
@@ -167,16 +169,16 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 	return points[pick(logs[:], u*total)]
 }
 
-// A joint is the posterior density of the mean and the variance of a numeric column, on a grid. The
-// prior density is 1/variance. The plain difference of the mean square and the squared mean would
-// be biased, because noise makes the latter too large.
+// A joint is the joint posterior density of the mean and the variance of a numeric column, on a
+// grid. The prior density is 1/variance. Simply subtracting the squared mean from the mean square
+// would give a biased variance, because noise makes the squared mean too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
-	weight         [jointSize][jointSize]float64 // weights of the grid points, by variance and then by mean, with sum 1
+	weight         [jointSize][jointSize]float64 // weights of the grid points, by variance and then by mean, which add up to 1
 }
 
-// jointSize is the number of means and of variances on the grid. The means are within jointSDs
-// posterior sds of the posterior mean.
+// jointSize is the number of means, and of variances, on the grid. The means are at most jointSDs
+// posterior standard deviations away from the posterior mean.
 const (
 	jointSize = 41
 	jointSDs  = 3.0
@@ -233,7 +235,7 @@ func (b *joint) expected() (mean, variance float64) {
 	return mean, variance
 }
 
-// drawn converts uniform numbers u and v to a draw of the mean and the variance.
+// drawn uses the uniform numbers u and v to draw a mean and a variance.
 func (b *joint) drawn(u, v float64) (mean, variance float64) {
 	var sums [jointSize]float64
 	for i := range b.weight {
@@ -245,7 +247,8 @@ func (b *joint) drawn(u, v float64) (mean, variance float64) {
 	return b.mean[pick(b.weight[i][:], v*sums[i])], b.variance[i]
 }
 
-// pick returns the first index at which the cumulative sum of the weights exceeds u, or the last.
+// pick returns the first index at which the cumulative sum of the weights exceeds u, or the last
+// index if there is none.
 func pick(weights []float64, u float64) int {
 	for i, w := range weights {
 		if u -= w; u < 0 {
@@ -255,10 +258,10 @@ func pick(weights []float64, u float64) int {
 	return len(weights) - 1
 }
 
-// moments returns the share of every column with an indicator, and the mean and mean square of
-// every column with a value, in the column's unit. If random is nil, these are posterior means.
-// Otherwise they are draws from the posterior, and random holds two standard normal numbers for
-// each column.
+// moments returns the share of each column with an indicator, and the mean and the mean square of
+// each column with a value, in the unit of the column. If random is nil, these are posterior means.
+// If not, they are draws from the posterior, for which random provides two standard normal numbers
+// per column.
 func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	n := len(m.columns)
 	share, mean, square = make([]float64, n), make([]float64, n), make([]float64, n)
@@ -287,7 +290,7 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	}
 	for _, f := range m.factors {
 		var sum float64
-		var others belief // of the sum of the shares of all levels in f
+		var others belief // belief about the sum of the shares of all levels in f
 		for _, j := range f {
 			sum += share[j]
 			if b := m.share[j]; b.precision > 0 {
@@ -295,11 +298,11 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 				others.precision += 1 / b.precision
 			}
 		}
-		// With treatment coding, the baseline level has no indicator. Its share is 1 minus the sum
-		// of the others.
+		// With treatment coding, the baseline level has no indicator. Its share is 1 minus the sum of the
+		// other shares.
 		if m.columns[f[0]].levels > len(f) {
 			if others.precision == 0 {
-				continue // nothing was released
+				continue // nothing has been released
 			}
 			var baseline belief
 			baseline.learn(1-others.linear, others.precision)
@@ -312,7 +315,7 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	return share, mean, square
 }
 
-// narrowed returns m with the sd of each number multiplied by factor.
+// narrowed returns m with the standard deviation of each number multiplied by factor.
 func (m *margins) narrowed(factor float64) *margins {
 	out := *m
 	out.numbers = slices.Clone(m.numbers)
@@ -324,8 +327,8 @@ func (m *margins) narrowed(factor float64) *margins {
 	return &out
 }
 
-// madeUp returns made-up records with independent columns. A slope is nonzero only in the record's
-// group.
+// madeUp returns made-up records whose columns are independent. A slope is not zero only for the
+// group that a record belongs to.
 func (m *margins) madeUp() population {
 	share, mean, square := m.moments(nil)
 	n := len(m.columns)
@@ -359,11 +362,11 @@ func (m *margins) madeUp() population {
 	return m.model.madeUp(m.Problem, x)
 }
 
-// makeSlopes turns values into slopes. It begins with the last column, because slopes refer to
-// earlier ones.
+// makeSlopes turns values into slopes. It starts with the last column, because slopes refer to
+// earlier columns.
 func (m *margins) makeSlopes(x, mean, square []float64) {
 	n := len(m.columns)
-	own := map[int][]float64{} // values of each number that has slopes but no margins, by the index of its first slope
+	own := map[int][]float64{} // values of each number that has slopes but is not part of the margins, by the index of its first slope
 	for j := n - 1; j >= 0; j-- {
 		c := m.columns[j]
 		if c.kind != slope {
@@ -386,8 +389,8 @@ func (m *margins) makeSlopes(x, mean, square []float64) {
 	}
 }
 
-// sd returns the median over columns of the sd of a share or mean square, times the number of
-// records.
+// sd returns the standard deviation of a share or a mean square times the number of records. It is
+// a median over columns.
 func (m *margins) sd() float64 {
 	var sds []float64
 	for j, c := range m.columns {
@@ -405,8 +408,8 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns the number of records whose mean would be as precise as the released mean of
-// column j.
+// evidence returns how many records would determine the mean of column j as precisely as the
+// released mean.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

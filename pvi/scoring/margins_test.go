@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The expected mean and variance agree with averages over random ones, weighted by the likelihoods
-// of a released mean and mean square.
+// The expected mean and variance agree with averages over random means and variances, weighted by
+// the likelihoods of a released mean and mean square.
 func TestJoint(t *testing.T) {
 	const draws, least = 400_000, 1e-4
 	r := rand.New(rand.NewPCG(3, 1))

@@ -14,9 +14,9 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// cholesky returns the lower root of a positive definite matrix. If rounding made the matrix
-// indefinite, it first increases the diagonal slightly. It is three times as fast as
-// [mat.Cholesky], which also estimates a condition number.
+// cholesky returns the lower Cholesky factor of a positive definite matrix. If rounding has made
+// the matrix indefinite, cholesky first increases the diagonal slightly. It is three times as fast
+// as [mat.Cholesky], which also estimates a condition number.
 func cholesky(a *mat.SymDense) *mat.TriDense {
 	d, trace := a.SymmetricDim(), mat.Trace(a)
 	root := mat.NewSymDense(d, nil)
@@ -57,12 +57,12 @@ func solved(l *mat.TriDense) *mat.TriDense {
 	return inv
 }
 
-// A notFinite is a panic value for numbers that overflow. The function total turns it into an
-// error.
+// A notFinite is the value to panic with if numbers overflow. The function total turns the panic
+// into an error.
 type notFinite struct{}
 
-// A whitening has the columns of L⁻¹ for a lower triangular L, each from the diagonal down.
-// Regressors are often zero, and skipping their columns is faster than solving.
+// A whitening holds the columns of L⁻¹ for a lower triangular matrix L, each from the diagonal
+// down. Regressors are often zero. Skipping their columns is faster than solving.
 type whitening [][]float64
 
 func newWhitening(l *mat.TriDense) whitening {
@@ -89,7 +89,7 @@ func (w whitening) apply(v, scratch []float64) {
 	copy(v, scratch)
 }
 
-// solve returns A⁻¹v, where l is the Cholesky root of A.
+// solve returns A⁻¹v, where l is the Cholesky factor of A.
 func solve(l *mat.TriDense, v []float64) []float64 {
 	out := blas64.Vector{N: len(v), Data: slices.Clone(v), Inc: 1}
 	blas64.Trsv(blas.NoTrans, l.RawTriangular(), out)
@@ -99,7 +99,7 @@ func solve(l *mat.TriDense, v []float64) []float64 {
 
 func inverse(a *mat.SymDense) *mat.SymDense { return congruent(transposed(solved(cholesky(a))), nil) }
 
-// decomposed returns the eigenvectors of A in the columns of a matrix, and the eigenvalues. It
+// decomposed returns a matrix whose columns are the eigenvectors of A, and the eigenvalues. It
 // panics with notFinite if they cannot be computed.
 func decomposed(a *mat.SymDense) (vectors *mat.Dense, values []float64) {
 	var eigen mat.EigenSym
@@ -111,7 +111,7 @@ func decomposed(a *mat.SymDense) (vectors *mat.Dense, values []float64) {
 	return vectors, eigen.Values(nil)
 }
 
-// full returns m with contiguous rows, which may share memory with m.
+// full returns m as a dense matrix with contiguous rows, which may share memory with m.
 func full(m mat.Matrix) *mat.Dense {
 	rows, columns := m.Dims()
 	if dense, ok := m.(*mat.Dense); ok && dense.RawMatrix().Stride == columns {
@@ -243,7 +243,7 @@ func plus(terms ...term) *mat.SymDense {
 	return sum
 }
 
-// A term is a weighted matrix, dense or diagonal, for plus.
+// A term is a matrix with a weight, for plus. The matrix may be dense or diagonal.
 type term struct {
 	weight float64
 	of     mat.Symmetric
@@ -285,8 +285,8 @@ func diagonal(d int, f func(int) float64) *mat.DiagDense {
 // packedSize returns the number of elements of a packed symmetric d×d matrix.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
-// pack writes the lower triangle of a, multiplied by scale, to dst by rows. Off the diagonal it
-// also multiplies by √2, so that the L2 norm of dst is scale times the Frobenius norm of a.
+// pack writes the lower triangle of a times scale to dst, row by row. Elements off the diagonal are
+// also multiplied by √2, so that the L2 norm of dst is scale times the Frobenius norm of a.
 func pack(dst []float64, a *mat.SymDense, scale float64) {
 	n := 0
 	for i := range a.SymmetricDim() {
@@ -299,7 +299,7 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 	}
 }
 
-// packSquare is pack for AᵀA, without computing the whole matrix.
+// packSquare is pack for AᵀA. It does not compute the whole matrix.
 func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	rows, _ := a.Dims()
 	for k := range rows {
@@ -319,8 +319,9 @@ func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	}
 }
 
-// unpack is the inverse of pack, multiplied by scale. With scale 1, independent noise of sd τ in
-// packed becomes noise of sd τ on the diagonal and of sd τ/√2 elsewhere.
+// unpack is the inverse of pack, multiplied by scale. If scale is 1, independent noise with
+// standard deviation τ in packed leads to noise with standard deviation τ on the diagonal and τ/√2
+// elsewhere.
 func unpack(packed []float64, d int, scale float64) *mat.SymDense {
 	a := mat.NewSymDense(d, nil)
 	n := 0

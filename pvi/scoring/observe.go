@@ -9,20 +9,21 @@ import (
 	"fedpvi/pvi/hierarchy"
 )
 
-// An observation is a released sum of scores at a point.
+// An observation is a released sum of scores, together with the point where they were computed.
 type observation struct {
 	theta []float64     // point at which the scores were computed
-	sum   []float64     // sum of the scores, in coordinates of θ
+	sum   []float64     // sum of the scores, in the coordinates of θ
 	noise *mat.SymDense // covariance of the noise in the sum
-	units *mat.TriDense // units in which the scores were clipped (see [State.ridged])
+	units *mat.TriDense // units in which scores were clipped (see [State.ridged])
 	clip  float64
 }
 
-// mostPoints is the largest number of values of the hyperparameters for one draw of the curvature.
-// A few are enough, because the result is an average over draws, each with other values.
+// mostPoints is the largest number of values that the hyperparameters take for one draw of the
+// curvature. A few values suffice, because the result is averaged over draws, which use different
+// values.
 const mostPoints = 256
 
-// A mixture holds the mean and the covariance of an average of normal posteriors.
+// A mixture is the mean and the covariance of a mixture of normal posteriors.
 type mixture struct {
 	mean []float64
 	cov  *mat.SymDense
@@ -95,8 +96,8 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	size := len(out.mean)
 	out.cov = mat.NewSymDense(size, nil)
 	centres, average := make([][]float64, len(draws)), make([]float64, size)
-	// squares holds, for each coordinate and each draw of the margins, the mean squared difference
-	// from out.mean.
+	// squares holds the mean squared difference from out.mean, for each coordinate and each draw of
+	// the margins.
 	squares := make([][]float64, size)
 	for i := range squares {
 		squares[i] = make([]float64, len(draws)/sharedMargins)
@@ -122,9 +123,9 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	return out
 }
 
-// Constants of [State.widenSpreads]. clipLoss is the share of the response to effects that a clip
-// removes from a sum of scores, divided by the share of made-up records that are clipped. mostLoss
-// is the largest share that is assumed to be removed, also in [State.released].
+// These constants belong to [State.widenSpreads]. clipLoss says how much clipping reduces the
+// response of a sum of scores to effects, relative to the share of made-up records that are
+// clipped. mostLoss is the largest reduction that is assumed, also in [State.released].
 const (
 	clipLoss = 2.5
 	mostLoss = 0.8
@@ -150,7 +151,7 @@ func (s *State) widenSpreads(m *mixture, path []observation, made *sample, prior
 	}
 }
 
-// heldMargins is the fraction of the draws of the margins for which widened intervals hold
+// heldMargins is the fraction of draws of the margins for which widened intervals are correct
 // ([mixture.widen]).
 const heldMargins = 0.8
 
@@ -218,12 +219,12 @@ func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region,
 	return mean, cov
 }
 
-// given returns the normal likelihood of θ for the curvature lambda, with the formulas and symbols
-// of [State.observe]. score is the observation of r at the point a, noise its covariance J⁻¹, and
-// inflation φ.
+// given returns the normal likelihood of θ for the curvature lambda. Formulas and symbols are those
+// of [State.observe]. score is the observation of r at the point a, noise is its covariance J⁻¹,
+// and inflation is φ.
 func given(lambda, noise *mat.SymDense, score, a []float64, inflation float64) *hierarchy.Likelihood {
 	root := solved(cholesky(plus(term{inflation, lambda}, term{1, noise})))
-	half := times(lambda, root) // its product with its transpose is Λ(φΛ + J⁻¹)⁻¹Λ
+	half := times(lambda, root) // half·halfᵀ is Λ(φΛ + J⁻¹)⁻¹Λ
 	return &hierarchy.Likelihood{
 		Precision: congruent(half, nil),
 		Linear:    apply(half, apply(root, minus(score, negated(apply(lambda, a))))),

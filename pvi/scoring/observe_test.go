@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// widen raises an sd until it covers the error in four fifths of the draws, or is the prior's. It
-// never lowers one, and keeps correlations.
+// widen raises a standard deviation until it covers the error in four fifths of the draws, or until
+// it equals that of the prior. It never lowers one, and correlations stay the same.
 func TestWiden(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	const d, draws = 4, 30

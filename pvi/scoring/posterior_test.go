@@ -30,21 +30,22 @@ import (
 
 var stanFolder = flag.String("stan", "", "folder to which programs of formulas and their records are written for Stan, in place of a test")
 
-// A posterior holds moments of θ in a formula's model, with Monte Carlo standard errors.
+// A posterior holds the moments of θ in the model of a formula, and their Monte Carlo standard
+// errors.
 type posterior struct {
 	Mean, SD, MeanError, SDError []float64
 }
 
-// A sampled posterior holds the moments of draws of Stan's sampler.
+// A sampled holds the moments of draws from Stan's sampler.
 type sampled struct {
 	posterior
 	Digest    string  // SHA-256 of the program and the records
-	Draws     int     // number of draws of all chains after warm-up
+	Draws     int     // number of draws in all chains, without warm-up
 	Divergent int     // number of draws after a divergent transition
 	Rhat      float64 // largest R̂ of a coordinate
 }
 
-// skewed lists the formulas whose posteriors are far from normal, with the reasons.
+// skewed lists the formulas whose posteriors are far from normal, and says why.
 var skewed = map[string]string{
 	"slopes":                    "the spreads of intercepts and slopes of ten groups are skewed",
 	"curve":                     "the spread of five coefficients is skewed",
@@ -58,7 +59,7 @@ var skewed = map[string]string{
 	"monotonic":                 "the steps of a small effect are skewed",
 }
 
-// A pooling holds the pooled records of a formula, without privacy.
+// A pooling holds the pooled records of a formula. It is not private.
 type pooling struct {
 	model   *fit.Model
 	shard   *shard.Shard
@@ -66,7 +67,8 @@ type pooling struct {
 	data    []byte // values of the program's data block, as JSON
 }
 
-// pool draws records of a formula, rounded to six digits, so that all machines have the same.
+// pool draws records of a formula. They are rounded to six digits, so that they are the same on all
+// machines.
 func pool(t *testing.T, f formulas.Formula) *pooling {
 	t.Helper()
 	const n, seed = 500, 2
@@ -88,7 +90,7 @@ func pool(t *testing.T, f formulas.Formula) *pooling {
 	for _, v := range st.Model.Program.Variables {
 		var column []float64
 		for _, row := range rows {
-			column = append(column, st.Number(v.Parts[0], row)) // every variable of a formula has a single part
+			column = append(column, st.Number(v.Parts[0], row)) // each variable of a formula has a single part
 		}
 		data[v.Name] = column
 	}
@@ -133,8 +135,8 @@ func (p *pooling) density(t *testing.T) func(theta []float64) float64 {
 	}
 }
 
-// weighted returns the moments of the posterior by importance sampling. The second round draws from
-// a multivariate t distribution with the moments of the first.
+// weighted returns the moments of the posterior, computed by importance sampling. The second round
+// draws from a multivariate t distribution with the moments from the first.
 func (p *pooling) weighted(t *testing.T, mean []float64, cov *mat.SymDense) posterior {
 	t.Helper()
 	r, density := rand.New(rand.NewPCG(1, 2)), p.density(t)
@@ -162,7 +164,7 @@ func (p *pooling) weighted(t *testing.T, mean []float64, cov *mat.SymDense) post
 	return out
 }
 
-// drawn draws points from a multivariate t distribution, with importance weights of mean 1.
+// drawn draws points from a multivariate t distribution. Their importance weights have mean 1.
 func drawn(t *testing.T, r *rand.Rand, density func([]float64) float64, mean []float64, cov *mat.SymDense, draws int) (*mat.Dense, []float64) {
 	t.Helper()
 	const degrees = 6
@@ -174,7 +176,7 @@ func drawn(t *testing.T, r *rand.Rand, density func([]float64) float64, mean []f
 	for k := range weights {
 		theta := proposal.Rand(points.RawRowView(k))
 		if weights[k] = density(theta) - proposal.LogProb(theta); math.IsNaN(weights[k]) {
-			weights[k] = math.Inf(-1) // theta is outside of the support of the posterior
+			weights[k] = math.Inf(-1) // theta is outside the support of the posterior
 		}
 	}
 	most := slices.Max(weights)
@@ -192,8 +194,8 @@ type gap struct {
 	outside   string  // first coordinate outside of the bounds, or ""
 }
 
-// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds and sds by 3 %, plus three
-// standard errors.
+// gapOf compares p with Stan's posterior. Means may differ by 0.05 standard deviations, and
+// standard deviations by 3 %, plus three standard errors in each case.
 func gapOf(names []string, p posterior, stan sampled) gap {
 	g := gap{low: math.Inf(1)}
 	for i, sd := range stan.SD {
@@ -207,8 +209,9 @@ func gapOf(names []string, p posterior, stan sampled) gap {
 	return g
 }
 
-// Without privacy, the fit of a formula has nearly the moments of a long run of Stan's sampler,
-// which bench/stan_posteriors.py stored. With FEDPVI_LONG the test compares all sampled formulas.
+// Without privacy, the fit of a formula has nearly the same moments as a long run of Stan's
+// sampler, which bench/stan_posteriors.py has stored. If FEDPVI_LONG is set, the test compares all
+// formulas for which there is such a run.
 func TestPosteriorsOfFormulas(t *testing.T) {
 	if *stanFolder != "" {
 		for _, f := range formulas.Sampled() {
@@ -241,8 +244,8 @@ func TestPosteriorsOfFormulas(t *testing.T) {
 	}
 }
 
-// compareWithStan compares the fit with Stan's moments. For a skewed posterior they must differ,
-// and those of importance sampling must agree.
+// compareWithStan compares the fit with Stan's moments. If the posterior is skewed, they must
+// differ, and the moments from importance sampling must agree with Stan's.
 func compareWithStan(t *testing.T, f formulas.Formula, p *pooling, stan sampled) {
 	if stan.Rhat > 1.01 {
 		t.Errorf("Stan's chains do not agree: R̂ is %.3f", stan.Rhat)

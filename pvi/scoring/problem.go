@@ -14,17 +14,17 @@ import (
 )
 
 // A Problem is the public description of a study that releases scores. Apart from released sums, it
-// contains no numbers from records.
+// does not contain numbers from records.
 type Problem struct {
-	Digest  [32]byte // digest of the protocol, the seed of public random numbers
-	Rounds  int      // rounds of the fit; the last releases only the curvature
+	Digest  [32]byte // digest of the protocol, which seeds public random numbers
+	Rounds  int      // number of rounds of the fit; the last one releases only the curvature
 	Clients int
-	Records float64 // number of records of all clients in the fit: nominal at first, later estimated from released counts
-	NoiseSD float64 // sd of the noise in the sum over all clients, for a release with clip 1 that spends the whole budget
-	nominal float64 // nominal number of records of all clients in the fit
+	Records float64 // number of records that all clients use in the fit; nominal at first, later estimated from released counts
+	NoiseSD float64 // standard deviation of the noise in the sum over all clients, for a release with clipping bound 1 that spends the whole budget
+	nominal float64 // nominal number of records that all clients use in the fit
 	model   likelihood
 	linear  bool // whether the curvature is the same at every θ
-	counts  bool // whether outcomes are counts with variance equal to the mean
+	counts  bool // whether outcomes are counts whose variance equals the mean
 
 	tables      *describe.Layout // tables that describe the records; nil if the study asks for none
 	tablesShare float64          // share of the privacy budget for the tables
@@ -33,13 +33,13 @@ type Problem struct {
 	budget   budget
 	columns  []column // columns of the margins
 	prior    prior
-	spreads  int       // number of spreads of effects in prior; 0 for a program
-	grouped  []bool    // whether each coordinate is an effect of a group
-	order    []int     // index of each coordinate in the study's θ; parameters without records come last
-	mean, sd []float64 // moments of the prior of each coordinate
+	spreads  int       // number of effect spreads in prior; 0 for a program
+	grouped  []bool    // whether each coordinate is a group effect
+	order    []int     // index of each coordinate in the study's θ; parameters that records do not depend on come last
+	mean, sd []float64 // means and standard deviations of the coordinates under the prior
 }
 
-// A prior is a prior of θ. The coordinates on which records depend come first. See
+// A prior is a prior of θ. The coordinates that records depend on come first. See
 // [hierarchy.Prior].
 type prior interface {
 	Region(l *hierarchy.Likelihood) (hierarchy.Region, error)
@@ -49,16 +49,16 @@ type prior interface {
 	Draw(z []float64) []float64
 }
 
-// A column is a regressor, the product of an indicator and a value. A level has only the indicator,
-// a number only the value, and the constant neither.
+// A column is a regressor, which is an indicator times a value. A level has only the indicator, a
+// number only the value, and the constant neither of them.
 type column struct {
 	kind      kind
 	factor    int // for a level: number of the categorical column or group
 	levels    int // for a level: number of levels, including the baseline
 	low, high float64
 
-	indicator int // column that has the indicator; −1 for none
-	value     int // column that has the value; −1 for none
+	indicator int // column with the indicator; −1 for none
+	value     int // column with the value; −1 for none
 }
 
 type kind int
@@ -67,7 +67,7 @@ const (
 	constant kind = iota
 	level         // indicator of a level of a categorical column, or of a group
 	number
-	slope // a number for records of one group, and 0 for other records
+	slope // a number for the records of one group, and 0 for all others
 )
 
 // NewProblem returns the problem of a study. The caller must call [Problem.SetNoise] next.
@@ -94,12 +94,12 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 	return p, take(st, m)
 }
 
-// Dim returns d, the number of coordinates of θ on which records depend, without the sds of the
-// effects of groups.
+// Dim returns d, the number of coordinates of θ that records depend on. It does not count the
+// standard deviations of group effects.
 func (p *Problem) Dim() int { return len(p.mean) }
 
-// TablesSD returns the sd of the noise of a count in the tables that describe the records, if all
-// clients answer, or 0 without tables.
+// TablesSD returns the standard deviation of the noise in a count of the tables, if all clients
+// answer. It returns 0 if the study does not ask for tables.
 func (p *Problem) TablesSD() float64 {
 	if p.tables == nil {
 		return 0
@@ -107,7 +107,7 @@ func (p *Problem) TablesSD() float64 {
 	return p.tables.Norm() * p.NoiseSD / math.Sqrt(p.tablesShare)
 }
 
-// normals returns n standard normal numbers that follow from the protocol, the purpose and the
+// normals returns n standard normal numbers, which depend on the protocol, on purpose and on
 // number.
 func (p *Problem) normals(n int, purpose string, number int) []float64 {
 	z := make([]float64, n)

@@ -11,17 +11,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A program is a [likelihood] given by a record program. The curvature of a record is an
-// expectation over drawn outcomes ([programEvaluator.expected]).
+// A program is the [likelihood] of a study whose model is a record program. The curvature of a
+// record is an expectation over drawn outcomes ([programEvaluator.expected]).
 type program struct {
 	fit      *fit.Model
 	model    *model.Model
-	numbers  []datum  // numbers that a record has, in the order of the program's columns
+	numbers  []datum  // numbers that each record has, in the order of the program's columns
 	columns  []column // columns that [margins] describe (see [program.addColumns])
-	outcomes []int    // indices in numbers of the outcomes drawn from the model
+	outcomes []int    // indices in numbers of those outcomes that are drawn from the model
 	variates *variates
 	dim      int // number of coordinates of the program's θ
-	// coordinates[i] is the index in the program's θ of element i of a score.
+	// coordinates[i] is the index of element i of a score in the program's θ.
 	coordinates []int
 }
 
@@ -29,9 +29,9 @@ type program struct {
 type datum struct {
 	low, high float64
 	whole     bool
-	first     int       // index of its first column in the margins
-	levels    int       // number of levels (counted from 1) if the values are levels, and otherwise 0
-	atoms     []float64 // values with a positive probability, beside a density
+	first     int       // index in the margins of its first column
+	levels    int       // number of levels, which are counted from 1; 0 if the values are not levels
+	atoms     []float64 // values that have a positive probability in addition to a density
 
 	// The number x has the value (x − zero)/unit in the margins. zero is 0 if that is within the
 	// bounds, and otherwise their middle. If logs is true, the logarithms of x and of its bounds take
@@ -40,7 +40,8 @@ type datum struct {
 	logs       bool // whether the number is positive and the program takes its logarithm
 }
 
-// takeProgram sets model, prior and columns of p. It refuses a density without a usable curvature.
+// takeProgram sets model, prior and columns of p. It refuses a program whose density has no usable
+// curvature.
 func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	r := &program{fit: m, model: m.Program(), dim: m.Dim()}
 	joint, order, observed, grouped, err := m.Joint()
@@ -62,7 +63,8 @@ func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// logarithms reports, for each column of a program, whether the program takes its logarithm.
+// logarithms reports for each column of a program whether the program takes the logarithm of the
+// column.
 func logarithms(m *model.Model) []bool {
 	p := m.Verified().Program()
 	out := make([]bool, len(p.Columns))
@@ -74,11 +76,11 @@ func logarithms(m *model.Model) []bool {
 	return out
 }
 
-// takeNumbers sets r.numbers and r.columns, and finds the outcomes, which are variates of a
-// density.
+// takeNumbers sets r.numbers and r.columns, and finds the outcomes. They are the variates of
+// densities.
 func (r *program) takeNumbers(st *study.Study) {
 	r.variates = newVariates(r.model)
-	factors := map[string]int{} // indicators that already have a column
+	factors := map[string]int{} // indicators that have a column already
 	logs := logarithms(r.model)
 	for k, v := range st.Model.Program.Variables {
 		for _, part := range v.Parts {
@@ -148,7 +150,7 @@ func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, 
 	}
 }
 
-// values computes a record's value in each of r.columns from its numbers.
+// values computes the value of a record in each of r.columns from the record's numbers.
 func (r *program) values(dst, record []float64) {
 	for k, n := range r.numbers {
 		switch {
@@ -169,7 +171,7 @@ func (r *program) values(dst, record []float64) {
 	}
 }
 
-// numbersOf is the inverse of values. It moves numbers to the nearest possible value.
+// numbersOf is the inverse of values. It moves each number to the nearest possible value.
 func (r *program) numbersOf(dst, x []float64) {
 	for k, n := range r.numbers {
 		switch {
@@ -200,12 +202,12 @@ func (n *datum) inside(x float64) float64 {
 	return min(max(x, n.low), n.high)
 }
 
-// load makes a table of the numbers x of records, one record after another.
+// load makes a table from x, the numbers of several records, one record after the other.
 func (r *program) load(x []float64) (*model.Table, error) {
 	return r.model.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
 }
 
-// theta fills r.coordinates of the program's θ from point. Others are 0.
+// theta returns the program's θ, with r.coordinates set from point and all others 0.
 func (r *program) theta(point []float64) []float64 {
 	theta := make([]float64, r.dim)
 	for i, at := range r.coordinates {
