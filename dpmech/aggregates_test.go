@@ -15,9 +15,9 @@ var aggregates = dpmech.Config{
 	Dim: 3, Clip: 2, NoiseMultiplier: 5, Shares: 1, Terms: 10, Releases: 20, Adjacency: accountant.AddRemove, Aggregates: true,
 }
 
-// The test checks the sensitivity of a sum of aggregates, which are vectors computed from many
-// records. The sensitivity must be 2C under every adjacency: removing one record can change an
-// aggregate into any other vector of norm at most C, and two opposite vectors are 2C apart.
+// A sum of aggregates is a sum of vectors that are each computed from many records. Its sensitivity
+// must be 2C under every adjacency: removing one record may turn an aggregate into any other vector
+// of norm at most C, and two opposite vectors are 2C apart.
 func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	m := newSum(t, aggregates)
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
@@ -33,8 +33,7 @@ func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	}
 }
 
-// The test checks that AddKeeping adds the same integers to a sum as Add, and stores a copy of
-// them.
+// AddKeeping must add the same integers to a sum as Add, and must store a copy of them.
 func TestAddKeeping(t *testing.T) {
 	m := newSum(t, aggregates)
 	rapid.Check(t, func(t *rapid.T) {

@@ -29,11 +29,11 @@ import (
 // with the sums exactly, and reads only as many of its bits as the comparison needs.
 type binomial struct {
 	first int // value of the outcome with index 0
-	// top contains, for each outcome, the probability of this outcome or a smaller one, as a
-	// multiple of 2^-256. It holds the highest of the four 64-bit words of each multiple.
+	// top has the probability of each outcome or a smaller one, as a multiple of 2^-256. It keeps
+	// only the highest of the four 64-bit words.
 	top   []uint64
 	rest  [][3]uint64 // the three lower words of each entry, highest first
-	guide []uint32    // entry of top at which the search for a draw begins; the highest bits of the draw are the index
+	guide []uint32    // where in top to begin the search for a draw; the highest bits of the draw are the index
 	shift uint        // 64 minus the number of bits of an index into guide
 }
 
@@ -42,21 +42,21 @@ const (
 	binomialLeast     = -288 // log₂ of the smallest weight in a table
 )
 
-// A trial contains the parameters of a binomial distribution.
+// A trial is the parameters of a binomial distribution.
 type trial struct {
 	n int
 	q float64
 }
 
-// binomials caches small tables, so that clients with the same number of records share a table, and
-// so do runs of the same mechanism. Tables never change.
+// binomials caches small tables. Clients with the same number of records then share a table, and so
+// do all runs of a mechanism. A table never changes.
 var binomials struct {
 	sync.Mutex
 	of map[trial]*binomial
 }
 
-// mostShared limits the size of a cached table: a table with more outcomes is not shared between
-// samplers. Each outcome takes 32 bytes.
+// mostShared limits the size of a cached table. If a table has more outcomes, samplers do not share
+// it. Each outcome takes 32 bytes.
 const mostShared = 1 << 12
 
 // binomialOf returns the sampler of Binomial(n, q), for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
@@ -95,8 +95,8 @@ func newBinomial(n int, q float64) *binomial {
 
 func newFloat() *big.Float { return new(big.Float).SetPrec(binomialPrecision) }
 
-// binomialWeights returns numbers proportional to the probabilities of the outcomes
-// first, first+1, ...
+// binomialWeights returns numbers in proportion to the probabilities of the outcomes first,
+// first+1, ...
 func binomialWeights(n int, q float64) (first int, weights []*big.Float) {
 	success := newFloat().SetFloat64(q)
 	failure := newFloat().Sub(newFloat().SetInt64(1), success)
@@ -151,9 +151,8 @@ func (b *binomial) accumulate(weights []*big.Float) {
 	}
 }
 
-// index fills b.guide, which shortens the search for the outcome of a draw. The highest bits of the
-// draw are an index into guide, and the element there is the entry of top at which the search
-// begins.
+// index fills b.guide, which makes the search for the outcome of a draw shorter. The highest bits
+// of the draw are an index into guide, and the element there tells where in top to begin.
 func (b *binomial) index() {
 	width := uint(bits.Len(uint(len(b.top)))) + 1
 	b.shift = 64 - width
@@ -170,8 +169,8 @@ func (b *binomial) index() {
 // most returns the largest outcome.
 func (b *binomial) most() int { return b.first + max(len(b.top)-1, 0) }
 
-// sample draws from the distribution with the bits of src. The running time depends on the drawn
-// value.
+// sample draws from the distribution with bits from src. How long it takes depends on the value
+// that is drawn.
 func (b *binomial) sample(src wordSource) int {
 	if len(b.top) == 0 {
 		return b.first
@@ -184,20 +183,20 @@ func (b *binomial) sample(src wordSource) int {
 	return b.first + entry
 }
 
-// find returns the index of the first element of top that is at least u, which is the highest word
-// of a draw. If this element is greater than u, the draw selects the outcome with this index.
-// Otherwise refine decides.
+// find returns the index of the first element of top that is at least u, the highest word of a
+// draw. If the element is greater than u, this is the index of the outcome. Otherwise refine
+// decides.
 func (b *binomial) find(u uint64) int {
 	entry := int(b.guide[u>>b.shift])
-	for b.top[entry] < u { // The loop ends, because the last entry is 2^64 − 1.
+	for b.top[entry] < u { // the loop ends, because the last entry is 2^64 − 1
 		entry++
 	}
 	return entry
 }
 
-// refine finds the outcome of a draw whose highest word equals top[entry]. The draw selects the
-// first outcome whose distribution function is above the draw, so the lower words decide. u holds
-// these three words, highest first. refine returns the index of the outcome.
+// refine finds the outcome of a draw whose highest word is equal to top[entry], and returns its
+// index. The outcome is the first one whose distribution function is above the draw, so the lower
+// words decide. u has these three words, highest first.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && slices.Compare(u[:], b.rest[entry][:]) >= 0 {

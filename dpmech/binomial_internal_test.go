@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The test checks that binomialOf returns the right table after it has made other tables, and that
-// it does not share a large table.
+// After other tables were made, binomialOf must still return the right table. It must not share
+// large tables.
 func TestSharedBinomials(t *testing.T) {
 	for range 2 {
 		for n := range keptTables {

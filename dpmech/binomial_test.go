@@ -10,14 +10,14 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// dyadic returns integers for which q = numerator/2^exponent.
+// dyadic returns two integers such that q = numerator/2^exponent.
 func dyadic(q float64) (numerator *big.Int, exponent uint) {
 	r := new(big.Rat).SetFloat64(q)
 	return r.Num(), uint(r.Denom().BitLen() - 1)
 }
 
 // exactBinomial returns P(Binomial(n, q) = k) as numerator/2^bits. It evaluates the binomial
-// formula in integers.
+// formula with integers.
 func exactBinomial(n, k int, q float64) (numerator *big.Int, bits uint) {
 	success, m := dyadic(q)
 	failure := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), m), success)
@@ -33,8 +33,8 @@ func scaled(numerator *big.Int, bits uint) *big.Int {
 	return s.Rsh(s, bits)
 }
 
-// The test compares a whole table with exact rational arithmetic. The statistical distance,
-// which is half of the sum of all absolute differences, must be below 2^-200.
+// The test compares a whole table with exact rational arithmetic. The statistical distance must be
+// below 2^-200. It is half the sum of all absolute differences.
 func TestBinomialIsExact(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10, 60, 200} {
 		for _, q := range []float64{0x1p-60, 1e-9, 0.005, 0.1, 0.5, 0.7, 1 - 0x1p-53} {
@@ -57,8 +57,8 @@ func TestBinomialIsExact(t *testing.T) {
 	}
 }
 
-// The test compares single probabilities of large tables with exact products, which have
-// millions of bits.
+// The test compares single probabilities in large tables with exact products, which have millions
+// of bits.
 func TestLargeBinomialIsExact(t *testing.T) {
 	for _, c := range []struct {
 		n int
@@ -83,8 +83,8 @@ func TestLargeBinomialIsExact(t *testing.T) {
 	}
 }
 
-// The test checks that a draw gives the first outcome whose distribution function is greater
-// than the draw, even if the two numbers differ only in the last bit.
+// A draw must give the first outcome whose distribution function is greater than the draw, even if
+// the two numbers differ only in their last bit.
 func TestBinomialDecidesByEveryBit(t *testing.T) {
 	for _, c := range []struct {
 		n int
@@ -138,13 +138,12 @@ func TestBinomialFrequencies(t *testing.T) {
 				sum += float64(k)
 			}
 			if some := float64(n) * q * draws; some < 100 {
-				continue // the expected number of draws above zero is too small for a test
+				continue // so few draws above zero are to be expected that a test would say nothing
 			}
 			if p := chiSquare(observed, expected); p < rejectBelow {
 				t.Errorf("n = %d, q = %g: χ² rejects the binomial draws, p = %.2g", n, q, p)
 			}
-			// The test computes the mean as n·q, so that the reference does not come from the
-			// table.
+			// The reference for the mean is n·q, which does not come from the table.
 			mean, sd := float64(n)*q, math.Sqrt(float64(n)*q*(1-q)/draws)
 			if math.Abs(sum/draws-mean) > 5*sd {
 				t.Errorf("n = %d, q = %g: mean %g, want %g ± %.2g", n, q, sum/draws, mean, 5*sd)

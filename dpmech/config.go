@@ -19,41 +19,40 @@ const sigmaBits = 24
 // samples are bounded. Up to this ratio, the bound on samples changes δ by at most e^(-2^20)·e^ε.
 const maxClipOverShare = 1 << 10
 
-// maxTotal bounds the absolute value of every sum of releases. It leaves one bit of an int64
+// maxTotal bounds the absolute value of any sum of releases. This leaves one bit of an int64
 // unused.
 const maxTotal = 1 << 62
 
 // Config describes a [Sum].
 type Config struct {
-	Dim  int     // number of elements of a vector, at least 1
-	Clip float64 // C, the L2 bound on the contribution of one vector to the sum
+	Dim  int     // number of elements in a vector, at least 1
+	Clip float64 // C, the L2 bound on a vector's contribution to the sum
 
-	// NoiseMultiplier is σ, the standard deviation of the noise in units of Clip. A sum that
-	// contains Shares noise shares has noise of standard deviation σ·Clip.
+	// NoiseMultiplier is σ, the standard deviation of the noise in units of Clip. If a sum has
+	// Shares noise shares, the standard deviation of its noise is σ·Clip.
 	NoiseMultiplier float64
 
-	// Shares is the number of independent noise shares whose sum has the standard deviation
-	// NoiseMultiplier·Clip. Shares is 1 if one release contains all of the noise. It is U_min − t
-	// if at least U_min releases are summed and at most t of them come from colluding clients,
-	// which know their own noise.
+	// Shares is the number of independent noise shares that together have the standard deviation
+	// NoiseMultiplier·Clip. If each release has all of the noise, Shares is 1. If at least U_min
+	// releases are summed, and at most t of them are from colluding clients, which know their own
+	// noise, it is U_min − t.
 	Shares int
 
-	Terms    int // number of vectors whose sum is never changed by saturation; sums of more vectors are limited to the same range
+	Terms    int // sums of at most this many vectors are never changed by saturation; larger ones are limited to the same range
 	Releases int // maximum number of releases that are summed before anyone can read the sum
 
 	Adjacency accountant.Adjacency
 
-	// PerUnit is the largest number of vectors of one protected unit in a sum of releases. The
-	// value 0 means 1. PerUnit is above 1 if, for example, the unit is a person and a release
-	// contains a vector for each of up to PerUnit rows of the person. Adding or removing the unit
-	// changes the sum by at most PerUnit·C, and replacing the unit changes it by at most
-	// 2·PerUnit·C (triangle inequality).
+	// PerUnit is the maximum number of vectors that one protected unit adds to a sum of releases. 0
+	// means 1. It is above 1 if, for example, the unit is a person, and a release has a vector for
+	// each of up to PerUnit rows of the person. By the triangle inequality, the sum changes by at
+	// most PerUnit·C if the unit is added or removed, and by at most 2·PerUnit·C if it is replaced.
 	PerUnit int
 
-	// Aggregates is true if the protected unit is only a part of the data from which a vector is
-	// computed. For example, each vector may be a fit to many records, while the unit is one
-	// record. The removal of a record then changes a vector instead of removing it, and the
-	// sensitivity is 2C under every adjacency.
+	// Aggregates is true if the protected unit is only part of the data behind a vector. For
+	// example, each vector may be a fit to many records, while the unit is one record. Removing a
+	// record then changes a vector instead of removing it, and the sensitivity is 2C under every
+	// adjacency.
 	Aggregates bool
 }
 
@@ -67,8 +66,8 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 	return factor * float64(max(1, c.PerUnit))
 }
 
-// fitNoise returns an error if the clip, given in lattice steps, is too large compared with the
-// noise share's standard deviation sigma, or below one step.
+// fitNoise returns an error if the clip is too large compared with sigma, the noise share's
+// standard deviation, or if it is below one step. Both are in lattice steps.
 func (c Config) fitNoise(clip float64, sigma int64) error {
 	perUnit := float64(max(1, c.PerUnit))
 	if ratio := perUnit * clip / float64(sigma); ratio > maxClipOverShare {

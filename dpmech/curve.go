@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den. The method at computes fast
-// bounds, in units of 2^-unitBits. The method within computes bounds of any precision.
+// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den. The method at is fast, and its
+// bounds are in units of 2^-unitBits. The method within computes bounds of any precision.
 type curve struct {
 	den   uint64
 	twice uint64 // 2·num², the numerator of 2σ²
 	*exponentials
 }
 
-// unitBits is the number of fractional bits in the bounds on f(x) = exp(−x²/2σ²). A 64-bit word
-// then has two bits for the integer part, so it holds bounds below 4.
+// unitBits is the number of fractional bits in bounds on f(x) = exp(−x²/2σ²). In a 64-bit word,
+// this leaves two bits for the integer part, so bounds must be below 4.
 const unitBits = 62
 
 func newCurve(num, den uint64) *curve {
@@ -32,8 +32,8 @@ func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	return whole, fraction
 }
 
-// exponentials contains the tables from which e^−t is computed: powers of e, and inverse
-// factorials. The numbers are multiplied by 2^unitBits and rounded down to integers.
+// exponentials has the tables for computing e^−t: powers of e, and inverse factorials. Each number
+// is multiplied by 2^unitBits and rounded down to an integer.
 type exponentials struct {
 	whole     [45]uint64 // e^−n at index n
 	sixteenth [16]uint64 // e^(−n/16) at index n
@@ -69,13 +69,13 @@ var fixedExponentials = sync.OnceValue(func() *exponentials {
 // products are rounded by less than one unit each. The total is below 9.2 units.
 const slack = 10
 
-// at returns bounds on f(x) in units of 2^-unitBits, for x up to the sampler's bound plus one.
+// at returns bounds on f(x) in units of 2^-unitBits. x may be up to the sampler's bound plus one.
 func (c *curve) at(x uint64) (low, high uint64) {
 	whole, fraction := c.exponent(x)
 	if whole >= uint64(len(c.whole)) {
 		return 0, slack // e^-45 is below 2^-64
 	}
-	t := fraction << 4 >> 4 // remainder of the fraction modulo 1/16, in units of 2^-64
+	t := fraction << 4 >> 4 // remainder of fraction modulo 1/16, in units of 2^-64
 	sum := c.inverse[len(c.inverse)-1]
 	for n := len(c.inverse) - 2; n >= 0; n-- {
 		product, _ := bits.Mul64(t, sum)
@@ -91,7 +91,7 @@ func scaled(a, b uint64) uint64 {
 	return hi<<(64-unitBits) | lo>>unitBits
 }
 
-// within returns bounds on f(x) in units of 2^-precision. The bounds differ by at most 3 units.
+// within returns bounds on f(x) in units of 2^-precision. They differ by at most 3 units.
 func (c *curve) within(x uint64, precision uint) (low, high *big.Int) {
 	square := new(big.Int).SetUint64(x)
 	square.Mul(square, new(big.Int).SetUint64(c.den))

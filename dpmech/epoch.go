@@ -7,17 +7,17 @@ import (
 	"fedpvi/accountant"
 )
 
-// RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every set of
-// Picks batches has the same probability, and the sets for different records and epochs are
-// independent. [accountant.RandomAllocation] states the cost. A client that stops before the end of
-// an epoch is charged for the whole epoch.
+// RandomAllocation puts each record into Picks of an epoch's Steps batches. All sets of Picks
+// batches have the same probability, and the sets for different records and epochs are independent.
+// [accountant.RandomAllocation] gives the cost. If a client stops within an epoch, it is charged
+// for the whole epoch.
 type RandomAllocation struct {
 	Steps int // number of steps in an epoch
-	Picks int // number of batches per epoch that contain a record, from 1 to Steps
+	Picks int // in how many batches of an epoch a record is, from 1 to Steps
 }
 
-// maxAssignments bounds the memory of an epoch, which takes eight bytes for each
-// assignment of a record to a step.
+// maxAssignments limits the memory for an epoch. Each assignment of a record to a step takes eight
+// bytes.
 const maxAssignments = 1 << 32
 
 // Sampler implements [Sampling].
@@ -48,7 +48,7 @@ type allocationSampler struct {
 	epoch
 	picks   int
 	steps   *selector
-	choices []uint32 // numbers of the steps whose batches contain record 0, then the same for record 1, and so on
+	choices []uint32 // steps of the batches that record 0 is in, then those of record 1, and so on
 }
 
 func (s *allocationSampler) MaxBatch() int { return s.records }
@@ -61,7 +61,7 @@ func (s *allocationSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.next(dst)
 }
 
-// draw chooses the batches of an epoch. It draws the steps of every record, and then sorts the
+// draw draws the batches of an epoch. It first draws the steps of each record, and then sorts the
 // records by step.
 func (s *allocationSampler) draw(src *Stream) {
 	s.choices = s.choices[:0]
@@ -75,8 +75,8 @@ func (s *allocationSampler) draw(src *Stream) {
 	for i := range s.Steps() {
 		s.ends[i+1] += s.ends[i]
 	}
-	// Before the loop, ends[i] is the beginning of batch i. The loop increases ends[i] until it is
-	// the end of batch i.
+	// Before the loop, ends[i] is where batch i begins. The loop increases it to where the batch
+	// ends.
 	for i, step := range s.choices {
 		s.order[s.ends[step]] = uint32(i / s.picks)
 		s.ends[step]++
@@ -87,10 +87,10 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 	return repeated(accountant.RandomAllocation{Steps: s.Steps(), Picks: s.picks, Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
 }
 
-// Permutation shuffles the records at the start of each epoch and divides them into batches. Every
-// order has the same probability. If the number of records is not a multiple of Batches, the first
-// batches have one record more than the others. [accountant.Permutation] states the cost. This
-// bound does not benefit from the random order. Under add-remove there is no bound.
+// Permutation shuffles the records at the start of each epoch and divides them into batches. All
+// orders have the same probability. If the number of records is not a multiple of Batches, the
+// first batches have one record more. [accountant.Permutation] gives the cost. The random order
+// does not lower this bound. Under add-remove there is no bound.
 type Permutation struct {
 	Batches int // number of batches, from 1 to the number of records
 }
@@ -124,8 +124,8 @@ func (s *permutationSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.next(dst)
 }
 
-// shuffle puts the records into a random order (Fisher-Yates). It starts from the same order in
-// every epoch, so that the result depends only on the random stream.
+// shuffle puts the records into random order (Fisher-Yates). In each epoch, it starts from the same
+// order, so that the result depends only on the random stream.
 func (s *permutationSampler) shuffle(src *Stream) {
 	for i := range s.order {
 		j := src.Uint64n(uint64(i) + 1)
@@ -138,12 +138,12 @@ func (s *permutationSampler) Event(sigma float64, adjacency accountant.Adjacency
 	return repeated(accountant.Permutation{Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
 }
 
-// An epoch contains the batches of several steps that are drawn together.
+// An epoch has the batches of several steps, which are drawn together.
 type epoch struct {
 	records int
-	step    int      // number of the next step within the epoch, from 0
+	step    int      // number of the next step in the epoch, from 0
 	order   []uint32 // records of the epoch, sorted by batch
-	ends    []int    // end of each batch, as an index into order
+	ends    []int    // where each batch ends in order
 }
 
 func newEpoch(records, steps, size int) epoch {

@@ -8,13 +8,13 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// This example releases a noisy sum of two vectors and prints its cost.
+// The example releases a noisy sum of two vectors and prints the cost.
 func ExampleGaussianSum() {
 	mechanism, err := dpmech.NewGaussianSum(dpmech.Config{
 		Dim:             2,
 		Clip:            1,
 		NoiseMultiplier: 4,
-		Shares:          1, // one release contains all of the noise
+		Shares:          1, // each release has all of the noise
 		Terms:           2, // number of vectors in a release
 		Releases:        1, // number of releases in a sum
 		Adjacency:       accountant.AddRemove,
@@ -22,7 +22,7 @@ func ExampleGaussianSum() {
 	if err != nil {
 		panic(err)
 	}
-	// Programs that protect data use dpmech.NewStream().
+	// Programs that protect data use dpmech.NewStream() instead.
 	source := seeded.Stream(1, "example")
 	noisy, exact := make([]int64, 2), make([]int64, 2)
 	err = mechanism.Release(noisy, exact, source, func(add func(v []float64) error) error {
@@ -53,7 +53,7 @@ func ExampleGaussianSum() {
 	// ε ≤ 0.926 at δ = 1e-5
 }
 
-// This example takes one step on a random batch, and sums one vector for each record of the batch.
+// The example takes one step on a random batch. It sums one vector for each record in the batch.
 func ExampleSampledSum() {
 	mechanism, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling:        dpmech.Poisson{Rate: 0.01},
@@ -69,7 +69,7 @@ func ExampleSampledSum() {
 	}
 	run := mechanism.Begin()
 	noisy := make([]int64, 1)
-	// Programs that protect data use dpmech.NewStreams().
+	// Programs that protect data use dpmech.NewStreams() instead.
 	streams := seeded.Streams(1, "example")
 	err = run.Next(noisy, streams, func(batch []uint32, sum *dpmech.Accumulator) error {
 		for range batch {
@@ -99,14 +99,14 @@ func ExampleSampledSum() {
 	// ε ≤ 0.718 at δ = 1e-5
 }
 
-// In this example two clients add noise shares. Only the sum of their releases has the full
-// noise. Each client draws its noise before it reads its data.
+// In this example, two clients add noise shares. Only the sum of their releases has the full noise.
+// Each client draws its noise before it reads its data.
 func ExampleGaussianSum_ReleaseOne() {
 	mechanism, err := dpmech.NewGaussianSum(dpmech.Config{
 		Dim:             1,
 		Clip:            1,
 		NoiseMultiplier: 2,
-		Shares:          2, // two shares together have the noise multiplier
+		Shares:          2, // two shares together give the noise multiplier
 		Terms:           1,
 		Releases:        2,
 		Adjacency:       accountant.ReplaceOne,
@@ -126,7 +126,7 @@ func ExampleGaussianSum_ReleaseOne() {
 	}
 	fmt.Printf("noisy sum %.3f\n", mechanism.Lattice().Float(total))
 
-	// The noise in the sum consists of two shares. The noise in a single release is one share.
+	// The sum has two noise shares, and a single release has one.
 	for _, shares := range []int{2, 1} {
 		profile, err := accountant.Account(mechanism.EventFor(shares, accountant.ReplaceOne))
 		if err != nil {

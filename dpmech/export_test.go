@@ -13,8 +13,8 @@ func NewBinomial(n int, q float64) Binomial { return Binomial{newBinomial(n, q)}
 
 func (b Binomial) Draw(src *Stream) int { return b.sample(src) }
 
-// Table returns the smallest outcome, and the distribution function of the outcomes from there on,
-// multiplied by 2^256. The last element is 2^256 − 1 instead of 2^256.
+// Table returns the smallest outcome. It also returns the distribution function from this outcome
+// on, multiplied by 2^256. The last element is 2^256 − 1 instead of 2^256.
 func (b Binomial) Table() (first int, function []*big.Int) {
 	for i := range b.top {
 		value := new(big.Int).SetUint64(b.top[i])
@@ -37,8 +37,8 @@ func (g *given) Uint64() uint64 {
 	return w
 }
 
-// FeistelBatch returns a batch of the given size that the Feistel permutation with the given key
-// draws.
+// FeistelBatch returns the batch of the given size that the Feistel permutation draws with the
+// given key.
 func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	f := newFeistel(records)
 	f.schedule(key)
@@ -47,16 +47,16 @@ func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	return dst
 }
 
-// FeistelKey returns the number of 64-bit words in the key of the Feistel permutation for a number
-// of records.
+// FeistelKey returns how many 64-bit words the key of the Feistel permutation has if there are this
+// many records.
 func FeistelKey(records int) int { return 3 * len(newFeistel(records).rounds) }
 
 // Uniform returns a uniform number in (0, 1].
 func Uniform(src *Stream) float64 { return uniform(src) }
 
-// ZigguratEnd lets a test check that the layers of the normal ziggurat have equal areas and end at
-// the mode. height is the height at which the highest layer begins. excess is the area of layer 1
-// minus the area that is left for the highest layer.
+// ZigguratEnd is for a test that the layers of the normal ziggurat have equal areas and end at the
+// mode. height is where the highest layer begins. excess is the area of layer 1 minus the area that
+// remains for the highest layer.
 func ZigguratEnd() (height, excess float64) {
 	t := ziggurat
 	last := normalLayers - 1
@@ -64,7 +64,7 @@ func ZigguratEnd() (height, excess float64) {
 }
 
 // Indices returns a function that draws distinct indices below n from the given words. The function
-// draws at most size indices, and fewer if the words do not suffice.
+// draws at most size indices. If the words are not enough, it draws fewer.
 func Indices(n int) func(size int, words ...uint64) []uint32 {
 	s, err := newSelector(n, Exact)
 	if err != nil {
@@ -81,7 +81,7 @@ func Indices(n int) func(size int, words ...uint64) []uint32 {
 	}
 }
 
-// Sliced gives tests access to the sampler for the noise of a [ProductSum].
+// Sliced gives tests access to the sampler for a [ProductSum]'s noise.
 type Sliced struct{ *slicedGaussian }
 
 func NewSliced(sigma uint64) Sliced { return Sliced{newSliced(sigma)} }

@@ -16,7 +16,7 @@ import "math/bits"
 // is no proof that these numbers of rounds suffice.
 type feistel struct {
 	records     uint32
-	left, right uint // number of bits of each half
+	left, right uint // number of bits in each half
 	rounds      []feistelRound
 }
 
@@ -37,8 +37,8 @@ const (
 	feistelLeast = 8
 )
 
-// newFeistel returns a permutation for a number of records. The caller must set the permutation's
-// key before use.
+// newFeistel returns a permutation for the given number of records. Before it is used, the caller
+// must set its key.
 func newFeistel(records int) feistel {
 	width := uint(max(feistelLeast, bits.Len(uint(max(records, 1)-1))))
 	rounds := feistelRounds
@@ -60,7 +60,7 @@ func (f *feistel) key(src *Stream) {
 	clear(words[:])
 }
 
-// schedule sets the keys of all rounds. words has three words for each round.
+// schedule sets the keys of all rounds. words has three words per round.
 func (f *feistel) schedule(words []uint64) {
 	for i := range f.rounds {
 		f.rounds[i] = feistelRound{
@@ -72,16 +72,15 @@ func (f *feistel) schedule(words []uint64) {
 }
 
 // hash is the round function of the permutation. half is one half of a number, in the highest bits
-// of its word. The result is in the highest bits of its word too. The caller masks the lower bits
-// and combines the result with the other half by exclusive or.
+// of its word, and so is the result. The caller masks the lower bits, and combines the result with
+// the other half by exclusive or.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer
 }
 
-// fill draws a batch. It applies the permutation to 0, 1, 2, ..., and writes those results that are
-// indices of records to dst, until dst is full. The length of dst must be at most the number of
-// records.
+// fill draws a batch. It applies the permutation to 0, 1, 2, ..., and writes the results that are
+// indices of records to dst until dst is full. dst must not be longer than the number of records.
 func (f *feistel) fill(dst []uint32) {
 	var images [4]uint32
 	for x := uint32(0); len(dst) > 0; x += 4 {
@@ -95,8 +94,8 @@ func (f *feistel) fill(dst []uint32) {
 	}
 }
 
-// four computes the images of x, x+1, x+2 and x+3. The four computations are independent, so a CPU
-// can overlap them.
+// four computes the images of x, x+1, x+2 and x+3. The four computations do not depend on each
+// other, so a CPU can do them at the same time.
 func (f *feistel) four(x uint32, images *[4]uint32) {
 	right, leftUp, rightUp := f.right&31, (32-f.left)&31, (32-f.right)&31
 	l0, r0 := x>>right<<leftUp, x<<rightUp

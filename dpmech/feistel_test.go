@@ -15,7 +15,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the vectors of testdata anew, from the plain implementation of docs/prove/feistel.md")
 
-// specified computes a batch by a line-by-line implementation of docs/prove/feistel.md.
+// specified computes a batch. It follows docs/prove/feistel.md line by line.
 func specified(records, batch int, key []uint64) []uint32 {
 	k := 8
 	for 1<<k < records {
@@ -51,7 +51,7 @@ func feistelKey(records int, index uint64) []uint64 {
 	return key
 }
 
-// A feistelVector is one case of testdata/feistel.json. Key words are hexadecimal,
+// A feistelVector is a case in testdata/feistel.json. The words of the key are in hexadecimal,
 // because JSON numbers have only 53 bits.
 type feistelVector struct {
 	Records int      `json:"records"`
@@ -98,7 +98,7 @@ func writeFeistelVectors(t *testing.T, path string) {
 	check(t, os.WriteFile(path, append(raw, '\n'), 0o644))
 }
 
-// The test compares the permutation with a line-by-line implementation of its specification. A
+// The permutation must agree with an implementation that follows the specification line by line. A
 // batch of all records must be a permutation of the records.
 func TestFeistelIsSpecified(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 8, 9, 31, 100, 255, 256, 257, 1000, 4096, 39_073, 70_000} {
@@ -124,8 +124,7 @@ func TestFeistelIsSpecified(t *testing.T) {
 	}
 }
 
-// The test checks that the key consists of the next words of the stream, in the order of
-// docs/prove/feistel.md.
+// The key must be the next words of the stream, in the order that docs/prove/feistel.md gives.
 func TestFeistelKeySchedule(t *testing.T) {
 	const n, batch = 1000, 20
 	sampler := newSampler(t, dpmech.WithoutReplacement{Batch: batch, Selection: dpmech.Feistel}, n)

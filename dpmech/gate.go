@@ -16,12 +16,12 @@ import (
 type gate struct {
 	perStep          float64 // 1/step for the lattice step, a power of two
 	clip             float64 // the clip in lattice steps, rounded down; an integer in [1, 2^maxClipBits]
-	squared          float64 // (clip·step)², the squared bound on the norm, rounded
+	squared          float64 // (clip·step)², the bound on the squared norm, rounded
 	within           float64 // squared minus a margin for rounding errors
 	length           float64 // clip·step minus a margin for rounding errors
 	sizeBits         int     // number of bits of clip
-	reach            uint64  // 2^sizeBits, which is above clip and at most twice as large
-	block            int     // number of elements in a block, chosen so that a sum of their squares fits in 64 bits if they are in [−reach, reach)
+	reach            uint64  // 2^sizeBits, which is larger than clip but at most twice as large
+	block            int     // number of elements in a block, such that the sum of their squares fits in 64 bits if they are in [−reach, reach)
 	limitHi, limitLo uint64  // clip² as a 128-bit number, in two halves
 }
 
@@ -107,9 +107,9 @@ func (g *gate) addChecked(sum []int64, v []float64) {
 	}
 }
 
-// factor returns the number by which v is multiplied before truncation. This number converts v to
-// lattice steps and, if the norm of v exceeds the bound, shortens v to the bound, up to rounding.
-// If v is not finite, ok is false.
+// factor returns the number by which v is multiplied before it is truncated. This converts v to
+// lattice steps. If v is longer than the bound, it also shortens v to the bound, up to rounding. If
+// v is not finite, ok is false.
 func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	ss := sumOfSquares(v)
 	switch {
@@ -122,14 +122,14 @@ func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	}
 }
 
-// factorOfLong is like [gate.factor], for a v whose squared norm overflows. Such a v has a norm
-// above 2^500 or is not finite. To prevent the overflow, factorOfLong divides v by a number above
-// the largest element. An element that becomes zero in this division contributes less than one
-// step.
+// factorOfLong is like [gate.factor], for a v whose squared norm overflows. The norm of such a v is
+// above 2^500, or v is not finite. To prevent the overflow, factorOfLong divides v by a number that
+// is larger than any element. If an element becomes zero by this, it would have contributed less
+// than one step.
 func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	var largest float64
 	for _, x := range v {
-		largest = max(largest, math.Abs(x)) // max returns NaN if an element is NaN
+		largest = max(largest, math.Abs(x)) // if an element is NaN, max returns NaN
 	}
 	if !(largest <= math.MaxFloat64) {
 		return 0, false
@@ -144,8 +144,8 @@ func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	return g.shorten(ss) * unit, true
 }
 
-// shorten returns the factor by which a vector with the squared norm ss is multiplied, so that its
-// norm in lattice steps is just below clip.
+// shorten returns a factor for a vector with the squared norm ss. It makes the norm, in lattice
+// steps, just smaller than clip.
 func (g *gate) shorten(ss float64) float64 {
 	return g.clip / math.Sqrt(ss) * shrink
 }
@@ -225,7 +225,7 @@ func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, sp
 	return hi, lo, spread
 }
 
-// subtract subtracts from sum the integers that tryAdd added for the same v and factor.
+// subtract subtracts the integers from sum that tryAdd has added for the same v and factor.
 func subtract(sum []int64, v []float64, factor float64) {
 	for i, x := range v {
 		sum[i] -= int64(x * factor)

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// check fails the test if err is not nil. It calls Helper, which is slow, only for an error.
+// check fails the test if err is not nil. It calls Helper only if there is an error, because Helper
+// is slow.
 func check(t rapid.TB, err error) {
 	if err != nil {
 		t.Helper()
@@ -16,8 +17,7 @@ func check(t rapid.TB, err error) {
 	}
 }
 
-// The test checks that addChecked shortens a vector at most once, for vectors and clips of all
-// sizes.
+// For vectors and clips of all sizes, addChecked must shorten a vector at most once.
 func TestShrinksAreBounded(t *testing.T) {
 	lattices := []int{-maxExponent, -30, 0, 30, maxExponent}
 	rapid.Check(t, func(t *rapid.T) {
@@ -57,8 +57,7 @@ func TestShrinksAreBounded(t *testing.T) {
 	})
 }
 
-// The test checks that tryAdd detects an element that is too large, even if the sum of squares
-// wraps around.
+// tryAdd must notice an element that is too large, even if the sum of squares wraps around.
 //
 //abuse:case P17 detected; no sum wraps around
 func TestTryAddNoticesWrappedSquares(t *testing.T) {
@@ -97,14 +96,14 @@ func TestTryAddNoticesWrappedSquares(t *testing.T) {
 	}
 }
 
-// The test checks that tryAdd carries the sum of squares into the second word if the squares of
-// many elements together need more than 64 bits.
+// If the squares of many elements together need more than 64 bits, tryAdd must carry their sum into
+// the second word.
 func TestTryAddCarries(t *testing.T) {
 	for _, bits := range []int{20, 27, 28, 29, 33} {
 		clip := int64(1)<<bits - 1
 		g := newGate(Lattice{}, clip)
-		// A vector of n² elements of the size clip/n has a norm of exactly clip. With one more
-		// element its norm is larger.
+		// A vector with n² elements of size clip/n has a norm of exactly clip. One more element
+		// makes it too long.
 		for _, n := range []int64{1, 2, 8, 30} {
 			v := make([]float64, n*n+1)
 			for i := range n * n {
@@ -124,8 +123,7 @@ func TestTryAddCarries(t *testing.T) {
 	}
 }
 
-// The test checks that tryAdd keeps the carry of the sum of squares if the lower 64 bits wrap
-// around to a small number.
+// If the lower 64 bits wrap around to a small number, tryAdd must still keep the carry.
 func TestTryAddKeepsTheCarry(t *testing.T) {
 	const clip = 1<<28 - 1
 	g := newGate(Lattice{}, clip)
@@ -146,8 +144,8 @@ func TestTryAddKeepsTheCarry(t *testing.T) {
 	}
 }
 
-// The test checks that a clipped vector is within the bound at the first attempt, because its
-// factor has a margin for rounding errors.
+// The factor of a vector has a margin for rounding errors, so a clipped vector must be within the
+// bound at the first attempt.
 func TestClippedVectorsFitAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGate(Lattice{}, rapid.Int64Range(1<<20, 1<<maxClipBits).Draw(t, "clip"))
@@ -159,7 +157,7 @@ func TestClippedVectorsFitAtOnce(t *testing.T) {
 	})
 }
 
-// The test checks that a release overwrites the noise that it used.
+// A release must overwrite the noise that it has used.
 //
 //abuse:case A17 noise is wiped after its use
 func TestUsedNoiseIsWiped(t *testing.T) {

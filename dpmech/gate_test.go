@@ -17,8 +17,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// gates returns mechanisms with clips from 1 to 2^34 lattice steps, so that tests cover both the
-// sums of squares in 64 bits, for small clips, and those in 128 bits, for large clips.
+// gates returns mechanisms with clips from 1 to 2^34 lattice steps. For small clips, squares are
+// summed in 64 bits, and for large clips in 128 bits, so that tests cover both.
 func gates(t testing.TB, dim int) []*dpmech.GaussianSum {
 	var all []*dpmech.GaussianSum
 	for _, multiplier := range []float64{.00391, .01, .05, .06, .12, .13, 1, 300, 1e6, 3.3e7} {
@@ -31,7 +31,8 @@ func gates(t testing.TB, dim int) []*dpmech.GaussianSum {
 	return all
 }
 
-// check fails the test if err is not nil. It calls Helper, which is slow, only for an error.
+// check fails the test if err is not nil. It calls Helper only if there is an error, because Helper
+// is slow.
 func check(t rapid.TB, err error) {
 	if err != nil {
 		t.Helper()
@@ -58,10 +59,9 @@ func released(m *dpmech.GaussianSum, a *dpmech.Accumulator) (sum []int64, err er
 	return sum, m.ReleaseSum(make([]int64, m.Dim()), sum, &noise, a)
 }
 
-// checkNaive computes the contribution of a vector with 200-bit floats and big integers, and
-// compares it with the mechanism's contribution. A vector within the bound must be truncated and
-// otherwise unchanged. A longer vector must keep its direction, and its norm must be within 2^-18
-// of the bound, apart from the error of truncation.
+// checkNaive computes a vector's contribution with 200-bit floats and big integers, and compares it
+// with that of the mechanism. A vector within the bound must only be truncated. A longer vector
+// must keep its direction, and apart from truncation its norm must be within 2^-18 of the bound.
 func checkNaive(t rapid.TB, m *dpmech.GaussianSum, v []float64, got []int64) {
 	t.Helper()
 	checkSensitivity(t, m, got, v)
@@ -79,7 +79,7 @@ func checkNaive(t rapid.TB, m *dpmech.GaussianSum, v []float64, got []int64) {
 		ratio := new(big.Float).Quo(bound, norm)
 		switch {
 		case ratio.Cmp(float(1+1e-12)) >= 0: // the vector is within the bound
-		case ratio.Cmp(float(1-1e-12)) > 0: // near 1, rounding decides whether the vector is clipped, so both results are valid
+		case ratio.Cmp(float(1-1e-12)) > 0: // near 1, rounding decides whether the vector is clipped, so both results are right
 			low = float(1 - 0x1p-19)
 		default:
 			low.Mul(ratio, float(1-0x1p-18))
@@ -112,8 +112,8 @@ func TestGateAgainstBigNumbers(t *testing.T) {
 	}
 }
 
-// The test checks that a vector whose norm equals the bound is added unchanged, and that a vector
-// that is longer by one lattice step in an element is clipped.
+// A vector whose norm is equal to the bound must be added unchanged. If one element is longer by a
+// lattice step, the vector must be clipped.
 func TestGateAtTheBound(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
@@ -156,8 +156,8 @@ func TestGateHasNoMemory(t *testing.T) {
 	}
 }
 
-// The fuzzer adds vectors with arbitrary bits and of any length to an Accumulator and to a Release.
-// Every contribution must be within the bound.
+// The fuzzer adds vectors of any length, with arbitrary bits, to an Accumulator and to a Release.
+// Each contribution must be within the bound.
 //
 //abuse:case P18 every input stays within the bound
 func FuzzGate(f *testing.F) {
@@ -190,7 +190,7 @@ func FuzzGate(f *testing.F) {
 	})
 }
 
-// floatsOf returns the floats whose bits are in raw, at most 64 of them.
+// floatsOf returns the floats that raw encodes, at most 64 of them.
 func floatsOf(raw []byte) (v []float64) {
 	for ; len(raw) >= 8 && len(v) < 64; raw = raw[8:] {
 		v = append(v, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
@@ -215,7 +215,7 @@ func TestAccumulator(t *testing.T) {
 		m.Draw(&noise, seeded.Stream(1, "exact"))
 		return m.ReleaseSum(dst, sum, &noise, a)
 	}
-	// The sum of an Accumulator must equal the sum of a Release with the same noise.
+	// With the same noise, an Accumulator and a Release must give the same sum.
 	a := m.NewAccumulator()
 	add(a, one, two, one)
 	check(t, release(a))
@@ -259,7 +259,7 @@ func TestAccumulator(t *testing.T) {
 	}
 }
 
-// The test checks that a release fails if add returns an error, even if the query ignores it.
+// If add returns an error, the release must fail, even if the query ignores the error.
 func TestQueryThatDoesNotStop(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, sum := make([]int64, 3), make([]int64, 3)
@@ -272,8 +272,8 @@ func TestQueryThatDoesNotStop(t *testing.T) {
 	}
 }
 
-// The test checks that a noise share cannot be used again through a copy, and that destinations
-// that share memory are refused. Otherwise the sum could be released without noise.
+// It must not be possible to use a noise share again through a copy, or to pass destinations that
+// share memory. Otherwise the sum could be released without noise.
 func TestNoiseIsNotLost(t *testing.T) {
 	m := newSum(t, ordinary)
 	v := []float64{1, 1, 1}
@@ -344,8 +344,8 @@ func TestGateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd measures how long it takes to add a vector that is within the bound, and a vector
-// that is clipped. It also measures adding a clipped vector in the query of a release.
+// BenchmarkAdd measures how long it takes to add a vector within the bound, and one that is
+// clipped. It also adds a clipped vector in the query of a release.
 func BenchmarkAdd(b *testing.B) {
 	for _, dim := range []int{14, 108, 1000} {
 		cfg := ordinary

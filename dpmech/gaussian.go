@@ -13,7 +13,7 @@ import (
 // distributions.
 const maxLaps = 1 << 20
 
-// MaxSigma is the largest standard deviation of a [DiscreteGaussian].
+// MaxSigma is the largest standard deviation that a [DiscreteGaussian] can have.
 const MaxSigma = 1 << 26
 
 // maxTerm bounds the numerator and the denominator of σ, so that 2·numerator² is below
@@ -34,16 +34,16 @@ type DiscreteGaussian struct {
 	layers   *discreteZiggurat
 }
 
-// NewDiscreteGaussian returns the sampler with parameter σ = sigma, an integer from 1 to
-// [MaxSigma]. For σ = 1 the standard deviation of N_Z(0, σ²) is smaller than σ by 1.06 parts in
-// 10^7. For σ ≥ 2 it equals σ to the last bit of a float64.
+// NewDiscreteGaussian returns the sampler whose parameter σ is sigma, an integer from 1 to
+// [MaxSigma]. For σ = 1, the standard deviation of N_Z(0, σ²) is smaller than σ by 1.06 parts in
+// 10^7. For σ ≥ 2, it is equal to σ to the last bit of a float64.
 func NewDiscreteGaussian(sigma int64) (DiscreteGaussian, error) {
 	return NewDiscreteGaussianRatio(sigma, 1)
 }
 
-// NewDiscreteGaussianRatio returns the sampler with parameter σ = num/den. Both num and den must be
-// from 1 to 2^31, and σ must be at most [MaxSigma]. The function makes a table of 10 KB in less
-// than a millisecond. Samplers with the same σ share the table.
+// NewDiscreteGaussianRatio returns the sampler whose parameter σ is num/den. Both num and den must
+// be from 1 to 2^31, and σ must be at most [MaxSigma]. In less than a millisecond,
+// NewDiscreteGaussianRatio makes a table of 10 KB, which all samplers with the same σ share.
 func NewDiscreteGaussianRatio(num, den int64) (DiscreteGaussian, error) {
 	if num < 1 || num > maxTerm || den < 1 || den > maxTerm {
 		return DiscreteGaussian{}, fmt.Errorf("discrete Gaussian: sigma must be a ratio of integers in [1, %d], got %d/%d", maxTerm, num, den)
@@ -101,8 +101,8 @@ func (g DiscreteGaussian) Event(sensitivity float64, shares, dim int, adjacency 
 func (g DiscreteGaussian) Fill(dst []int64, src *Stream) {
 	var buffer [64]uint64
 	for rest := dst; len(rest) > 0; {
-		// The loop draws one word for each remaining sample. The next iteration replaces rejected
-		// words.
+		// In each iteration, the loop draws one word for each sample that is still missing. If a
+		// word is rejected, the next iteration replaces it.
 		words := buffer[:min(len(rest), len(buffer))]
 		src.Fill(words)
 		rest = rest[g.layers.fill(rest, words, src):]

@@ -10,8 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// chiSquare returns the p-value of a χ² test of observed counts against expected counts. It merges
-// a cell with an expected count below 10 with its neighbours.
+// chiSquare returns the p-value of a χ² test that compares observed counts with expected ones. It
+// merges cells with expected counts below 10 with their neighbours.
 func chiSquare(observed, expected []float64) float64 {
 	var statistic, o, e float64
 	cells := 0
@@ -27,9 +27,9 @@ func chiSquare(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(statistic)
 }
 
-// rejectBelow is the p-value below which a statistical test of this package fails, and so the
-// probability that the test rejects a correct sampler. Seeds are fixed, so a test that passes keeps
-// passing.
+// rejectBelow is the p-value below which a statistical test in this package fails. It is thus the
+// probability that a test rejects a correct sampler. Because seeds are fixed, a test that passes
+// keeps passing.
 const rejectBelow = 1e-5
 
 func newGaussian(t testing.TB, sigma int64) dpmech.DiscreteGaussian {
@@ -99,7 +99,7 @@ func TestUniform(t *testing.T) {
 		for i := range cells {
 			expected[i] = draws / float64(cells)
 		}
-		if n == 100 { // of the numbers below 100, the first seventh consists of the 15 numbers 0 to 14, the second of 14 numbers, and so on
+		if n == 100 { // the numbers below 100 do not divide evenly: the first seventh has the 15 numbers from 0 to 14, the second has 14, and so on
 			for i, count := range []float64{15, 14, 14, 15, 14, 14, 14} {
 				expected[i] = draws * count / 100
 			}
@@ -112,8 +112,8 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// The test checks that Uint64n is uniform for n = 3·2^61. Without rejection, the residues modulo
-// three would not be equally probable: the residue two would have probability ¼ instead of ⅓.
+// Uint64n must be uniform for n = 3·2^61. Without rejection, the residues modulo three would not
+// have equal probability: the residue two would have ¼ instead of ⅓.
 func TestUniformResidues(t *testing.T) {
 	src := seeded.Stream(5, "residues")
 	const draws = 60_000

@@ -58,11 +58,11 @@ func (s *poissonSampler) Event(sigma float64, adjacency accountant.Adjacency, st
 	return repeated(accountant.Poisson{Rate: s.rate, Sigma: sigma, Adjacency: adjacency}, steps, 1)
 }
 
-// WithoutReplacement puts a fixed number of records into every batch. Every set of that size has
-// the same probability, independently of other steps. [accountant.WithoutReplacement] states the
-// cost. If a record is removed from the input, another record takes its place in the batch. A
-// release therefore costs up to twice as much as with [Poisson], even under add-remove. The size of
-// the batch is public, even under add-remove.
+// WithoutReplacement puts a fixed number of records into each batch. All sets of that size have the
+// same probability, independently of other steps. [accountant.WithoutReplacement] gives the cost.
+// If a record is removed from the input, another takes its place in the batch. A release therefore
+// costs up to twice as much as with [Poisson], even under add-remove. The batch size is public,
+// even under add-remove.
 type WithoutReplacement struct {
 	Batch     int // size of a batch, from 0 to the number of records
 	Selection Selection
@@ -98,13 +98,13 @@ func (s *fixedSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.choose(dst, s.batch, src)
 }
 
-// Event uses the sampling rate for the sampler's number of records. An adjacent input with one more
-// record has a smaller rate, which costs less.
+// Event uses the sampling rate for this sampler's number of records. If an adjacent input has one
+// record more, its rate is smaller and costs less.
 func (s *fixedSampler) Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error) {
 	return repeated(accountant.WithoutReplacement{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
 }
 
-// FullBatch puts all records into every batch. A step costs as much as an [accountant.Gaussian]
+// FullBatch puts all records into each batch. A step costs as much as an [accountant.Gaussian]
 // release.
 type FullBatch struct{}
 

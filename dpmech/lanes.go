@@ -22,8 +22,8 @@ func sumOfSquares(v []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// addTruncated adds v·factor, truncated toward zero, to sum, which has the length of v. The
-// absolute values of the products must be below 2^51.
+// addTruncated adds v·factor, truncated toward zero, to sum, which must be as long as v. The
+// products must be below 2^51 in absolute value.
 func addTruncated(sum []int64, v []float64, factor float64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		sum[0] += int64(v[0] * factor)
@@ -38,8 +38,8 @@ func addTruncated(sum []int64, v []float64, factor float64) {
 	}
 }
 
-// sumsOfSquaresPlain writes the sum of squares of row rows[l] to dst[l], for each l. A row of x has
-// d elements.
+// sumsOfSquaresPlain sets dst[l] to the sum of squares of row rows[l], for each l. A row of x has d
+// elements.
 func sumsOfSquaresPlain(dst []float64, rows []int32, x []float64, d int) {
 	for l, row := range rows {
 		dst[l] = sumOfSquares(x[int(row)*d:][:d])

@@ -2,8 +2,8 @@ package dpmech
 
 import "golang.org/x/sys/cpu"
 
-// hasLanes is true if the CPU has the vector instructions that lanes_amd64.s uses. These
-// instructions process four numbers at a time.
+// hasLanes is true if the CPU has the vector instructions in lanes_amd64.s. These work on four
+// numbers at a time.
 var hasLanes = cpu.X86.HasAVX2
 
 //go:noescape

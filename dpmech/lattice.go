@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// A Lattice is the grid of the multiples of the step 2^-exponent on the real line. Integers
-// represent a vector on the lattice. The zero Lattice has step 1.
+// A Lattice is the grid of all multiples of the step 2^-exponent. A vector on the lattice is
+// represented by integers. The zero Lattice has step 1.
 type Lattice struct {
 	exponent int
 }
@@ -24,22 +24,22 @@ func NewLattice(exponent int) (Lattice, error) {
 	return Lattice{exponent: exponent}, nil
 }
 
-// Exponent returns the exponent e of the step 2^-e.
+// Exponent returns e for the step 2^-e.
 func (l Lattice) Exponent() int { return l.exponent }
 
-// Step returns the distance between two neighbouring points, a power of two.
+// Step returns the distance between neighbouring points, which is a power of two.
 func (l Lattice) Step() float64 { return math.Ldexp(1, -l.exponent) }
 
 // Float returns the real number n·step. The result is exact for |n| ≤ 2^53, and rounded to nearest
 // for larger |n|.
 func (l Lattice) Float(n int64) float64 { return math.Ldexp(float64(n), -l.exponent) }
 
-// ErrNotFinite is returned for a vector that contains NaN or an infinity.
+// ErrNotFinite is returned for a vector with a NaN or an infinity.
 var ErrNotFinite = errors.New("vector is not finite")
 
 // Truncate writes v to dst in lattice steps, rounded toward zero. The elements must be finite, and
-// their absolute values must be smaller than bound lattice steps. bound must be at most 2^62.
-// Truncate is for vectors that need no privacy. Private vectors must go through a [GaussianSum].
+// smaller than bound lattice steps in absolute value. bound must be at most 2^62. Truncate is for
+// vectors that need no privacy. Private vectors must go through a [GaussianSum].
 func (l Lattice) Truncate(dst []int64, v []float64, bound int64) error {
 	if len(dst) != len(v) {
 		return fmt.Errorf("lattice: vector has %d elements, want %d", len(v), len(dst))

@@ -11,11 +11,11 @@ import (
 	"fedpvi/internal/testing/geometric"
 )
 
-// laws lists all families of noise, and one family that only tests use.
+// laws lists all families of noise, and one more that only tests use.
 var laws = append(dpmech.Families[:len(dpmech.Families):len(dpmech.Families)], geometric.Family)
 
-// The test checks every family of noise. It uses narrow laws, so that it can list all
-// probabilities.
+// The test checks each family of noise. Its laws are narrow, so that all probabilities can be
+// listed.
 func TestLaws(t *testing.T) {
 	long(t)
 	for _, family := range laws {
@@ -35,7 +35,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// The test makes sure that the checks find faults in every family.
+// The checks must find the faults that are planted in each family.
 func TestFaultsOfLaws(t *testing.T) {
 	for _, family := range laws {
 		l, err := family.New(10, 10)
@@ -56,9 +56,9 @@ func TestFaultsOfLaws(t *testing.T) {
 	}
 }
 
-// faulty is a law with planted faults, which the checks of this file must find. Its samples are
-// divided by divisor, so they are too small if divisor is above 1. Its cost is computed as if the
-// sensitivity were multiplied by part, so it is too low if part is below 1.
+// faulty is a law with planted faults that the checks in this file must find. Its samples are
+// divided by divisor: if divisor is above 1, they are too small. Its cost is computed for part
+// times the sensitivity: if part is below 1, it is too low.
 type faulty struct {
 	dpmech.Law
 	divisor int64
@@ -78,8 +78,8 @@ func (f faulty) Event(sensitivity float64, shares, dim int, a accountant.Adjacen
 	return f.Law.Event(math.Trunc(f.part*sensitivity), shares, dim, a)
 }
 
-// listed returns the probabilities of the integers from −reach to reach under a law. It chooses
-// reach so that all other integers together have a probability below 10⁻¹⁵.
+// listed returns the probabilities of the integers from −reach to reach under a law. reach is so
+// large that all other integers together have a probability below 10⁻¹⁵.
 func listed(l dpmech.Law) (p []float64, reach int64) {
 	for reach = 1; reach < l.Bound() && float64(reach)*(l.Mass(reach)+l.Mass(-reach)) > 1e-18; reach++ {
 	}
@@ -89,9 +89,9 @@ func listed(l dpmech.Law) (p []float64, reach int64) {
 	return p, reach
 }
 
-// checkMass checks that the probabilities of a law add up to 1, and that its standard deviation is
-// at least sd. A difference of one part in 10⁷ is allowed, because at σ = 1 the standard deviation
-// of the discrete Gaussian is smaller than σ by this much.
+// checkMass checks that a law's probabilities add up to 1, and that its standard deviation is at
+// least sd. It allows a difference of one part in 10⁷, because this is how much smaller than σ the
+// standard deviation of the discrete Gaussian is for σ = 1.
 func checkMass(l dpmech.Law, sd float64) error {
 	var sum, squares float64
 	p, reach := listed(l)
@@ -109,9 +109,9 @@ func checkMass(l dpmech.Law, sd float64) error {
 	return nil
 }
 
-// checkSampler draws samples and compares their frequencies with the probabilities of the law, by a
-// χ² test. The rarest values have too few samples for this test, so the number of samples in the
-// tails is compared separately.
+// checkSampler draws samples and compares their frequencies with the law's probabilities in a χ²
+// test. The rarest values are too rare for this test, so the samples in the tails are counted
+// separately.
 func checkSampler(l dpmech.Law, src *dpmech.Stream, draws int) error {
 	expected, reach := listed(l)
 	observed := make([]float64, len(expected))
@@ -141,13 +141,12 @@ func checkSampler(l dpmech.Law, src *dpmech.Stream, draws int) error {
 	return nil
 }
 
-// checkCost checks that the accountant's δ(ε) for noise of this law is at least the exact δ(ε). The
-// exact value is the hockey-stick divergence between the distribution of the noise and the same
-// distribution shifted by the sensitivity.
+// checkCost checks that the accountant's δ(ε) for noise with this law is at least the exact δ(ε).
+// That is the hockey-stick divergence between the noise and the noise shifted by the sensitivity.
 func checkCost(l dpmech.Law) error {
 	p, reach := listed(l)
 	if reach > 10_000 {
-		return nil // summing the noise of several shares would take too long; the audit tests wide laws
+		return nil // adding up the noise of several shares would take too long; the audit tests wide laws
 	}
 	one := p
 	for shares := 1; shares <= 3; shares++ {
@@ -183,9 +182,9 @@ func convolved(p, q []float64) []float64 {
 	return sum
 }
 
-// hockeyStick returns the hockey-stick divergence δ(ε) between the distribution p and a copy of p
-// that is shifted by shift integers. The divergence depends on which of the two comes first, and
-// hockeyStick returns the larger value.
+// hockeyStick returns the hockey-stick divergence δ(ε) between the distribution p and a copy of it
+// that is shifted by shift integers. It depends on which of the two comes first, and hockeyStick
+// returns the larger value.
 func hockeyStick(p []float64, shift int, epsilon float64) float64 {
 	at := func(i int) float64 {
 		if i < 0 || i >= len(p) {

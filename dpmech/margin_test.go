@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The test clips vectors whose norm is slightly above the bound. Without a margin, the factor
-// would scale them exactly to the bound, and rounding could make them longer. The results must
-// be within the bound.
+// The test clips vectors whose norm is slightly above the bound. The results must be within the
+// bound. Without a margin, the factor would scale the vectors exactly to the bound, and rounding
+// could make them longer.
 func TestGateKeepsItsMargins(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		step := m.Lattice().Step()
@@ -28,8 +28,8 @@ func TestGateKeepsItsMargins(t *testing.T) {
 }
 
 // The test clips a long vector with one large element and a quarter of a million small ones, whose
-// squares vanish in a floating-point sum. The margins do not cover such a large rounding error: the
-// computed norm can be within the bound while the exact norm exceeds it.
+// squares get lost in a floating-point sum. The margins do not cover such a large rounding error:
+// the computed norm may be within the bound although the exact norm is not.
 func TestGateOfElementsThatVanish(t *testing.T) {
 	const dim = 1 << 20
 	cfg := ordinary
@@ -38,7 +38,7 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	step := m.Lattice().Step()
 	bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
 	target := bound * bound * (1 - 1.01*0x1p-38)
-	v := make([]float64, dim) // elements in lattice steps; every fourth element is added to the same partial sum of squares
+	v := make([]float64, dim) // elements in lattice steps; every fourth one goes to the same partial sum of squares
 	v[0] = math.Floor(math.Sqrt(target))
 	v[1] = math.Floor(math.Sqrt(target - v[0]*v[0]))
 	computed, exact := v[0]*v[0], new(big.Int)
@@ -60,7 +60,7 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	checkSensitivity(t, m, got, "a row of elements that vanish")
 }
 
-// The test adds products of slopes and rows of any size, whose squares or products may underflow
+// The test adds products of slopes and rows of any size. Their squares and products may underflow
 // or overflow. Assembly and Go code must agree.
 func TestRowsOfAnySize(t *testing.T) {
 	slopes := []float64{0, math.Copysign(0, -1), 5e-324, 1e-200, 1, -1e30, 1e200, -1.7e308, math.Inf(1), math.NaN()}

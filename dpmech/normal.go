@@ -18,16 +18,17 @@ import "math"
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64
 	for len(dst) > 0 {
-		// The loop draws one word for each remaining number. The next iteration replaces rejected
-		// words.
+		// In each iteration, the loop draws one word for each number that is still missing. If a
+		// word is rejected, the next iteration replaces it.
 		words := buffer[:min(len(dst), len(buffer))]
 		src.Fill(words)
 		dst = dst[fillSome(dst, words, src):]
 	}
 }
 
-// fillSome makes normal numbers from the random bits in words, writes them to dst, and returns how
-// many it made. Most words need only a table. A few need more bits from src, and some are rejected.
+// fillSome makes normal numbers from the random bits in words. It writes them to dst and returns
+// how many there are. For most words, the table is enough. A few need more bits from src, and some
+// are rejected.
 func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 	layers := &ziggurat.layers
 	for _, w := range words {
@@ -49,8 +50,8 @@ func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 const (
 	normalLayers = 256
 
-	// normalTail is the x at which the rectangle of the lowest layer ends and the tail begins. With
-	// this value, 256 layers of equal area end exactly at the mode, as a test checks.
+	// normalTail is the x where the rectangle of the lowest layer ends and the tail begins. A test
+	// checks that with this value, 256 layers of equal area end exactly at the mode.
 	normalTail = 3.6541528853610088
 )
 
@@ -76,7 +77,7 @@ func newZiggurat() *zigguratTable {
 	t := new(zigguratTable)
 	t.edge[0] = area / density(normalTail) // the rectangle of this width has the same area as layer 0 with its tail
 	t.edge[1] = normalTail
-	t.height[0] = 0 // layer 0 begins at height 0
+	t.height[0] = 0 // layer 0 begins at the height 0
 	t.height[1] = density(normalTail)
 	for i := 2; i < normalLayers; i++ {
 		t.height[i] = t.height[i-1] + area/t.edge[i-1]
@@ -92,9 +93,9 @@ func newZiggurat() *zigguratTable {
 	return t
 }
 
-// outside decides whether to keep an x whose point can be above the curve. In layer 0 it returns a
-// number from the tail, with the sign of x, in place of x. In the other layers it draws the height
-// of the point and returns x. If the point is above the curve, ok is false.
+// outside decides whether to keep an x whose point may be above the curve. In layer 0, it replaces
+// x by a number from the tail with the same sign. In the other layers, it draws the height of the
+// point and returns x. If the point is above the curve, ok is false.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true
@@ -119,12 +120,12 @@ func tail(src *Stream) float64 {
 func uniform(src *Stream) float64 {
 	scale := 0
 	w := src.Uint64()
-	for w == 0 { // a zero word, which occurs once in 2^64 draws, is drawn again
+	for w == 0 { // a word is zero once in 2^64 draws, and is then drawn again
 		scale -= 64
 		w = src.Uint64()
 	}
-	// first is the leading part of the number: the first word that is not zero. The next 64 bits
-	// follow.
+	// first is the leading part of the number, which is the first word other than zero. The next 64
+	// bits come after it.
 	first := math.Ldexp(float64(w), scale-64)
 	return first + math.Ldexp(float64(src.Uint64()), scale-128)
 }

@@ -38,7 +38,7 @@ func BenchmarkNormal(b *testing.B) {
 	}
 }
 
-// normals draws n numbers. It calls FillNormal with slices of different lengths.
+// normals draws n numbers by calling FillNormal with slices of different lengths.
 func normals(n int, index uint64) []float64 {
 	src := seeded.Stream(7, "normals", index)
 	all := make([]float64, n)
@@ -50,8 +50,8 @@ func normals(n int, index uint64) []float64 {
 	return all
 }
 
-// The test counts the numbers in cells of equal probability. It also counts the last digits of the
-// numbers, because a sampler with few distinct values would prefer some last digits.
+// The test counts the numbers in cells of equal probability. It also counts their last digits,
+// because a sampler with few distinct values would prefer some of them.
 func TestNormalCells(t *testing.T) {
 	const draws, cells = 2_000_000, 1000
 	observed, expected := make([]float64, cells), make([]float64, cells)
@@ -73,9 +73,8 @@ func TestNormalCells(t *testing.T) {
 	}
 }
 
-// The test compares the empirical distribution function with the normal distribution. The
-// largest distance, times √n, has Kolmogorov's distribution, which exceeds z with probability at
-// most 2e^(−2z²).
+// The test compares the empirical distribution function with the normal one. The largest distance,
+// times √n, has Kolmogorov's distribution. It exceeds z with probability at most 2e^(−2z²).
 func TestNormalKolmogorov(t *testing.T) {
 	const draws = 1_000_000
 	x := normals(draws, 2)
@@ -105,7 +104,7 @@ func TestNormalMoments(t *testing.T) {
 	}
 	double := []float64{1, 0, 1, 0, 3, 0, 15, 0, 105, 0, 945, 0, 10395, 0, 135135, 0, 2027025} // moments E[x^k] of the normal distribution
 	for k := 1; k < len(sums); k++ {
-		// The limit is five standard errors, which a correct sampler exceeds once in 1.7 million
+		// The limit is five standard errors. A correct sampler exceeds it once in 1.7 million
 		// tests.
 		se := math.Sqrt((double[2*k] - double[k]*double[k]) / draws)
 		if got := sums[k] / draws; math.Abs(got-double[k]) > 5*se {
@@ -117,8 +116,8 @@ func TestNormalMoments(t *testing.T) {
 	}
 }
 
-// The test compares the number of samples beyond a threshold with the normal probability, on
-// both sides. Some thresholds are in the tail, which has a separate sampler, and some are just
+// On both sides, the test counts the samples beyond a threshold and compares the count with the
+// normal probability. Some thresholds are in the tail, which has its own sampler, and some are just
 // below it.
 func TestNormalTails(t *testing.T) {
 	long(t)

@@ -12,8 +12,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// persons returns the rows of 40 persons, each with up to four rows of two numbers. starts says
-// which rows belong to a person, as in SampledConfig.Rows, and x holds the numbers.
+// persons returns the rows of 40 persons. Each has up to four rows of two numbers. starts tells
+// which rows belong to a person, as in SampledConfig.Rows. x has the numbers.
 func persons() (starts []int32, x []float64) {
 	r := rand.New(rand.NewPCG(27, 3))
 	starts = []int32{0}
@@ -26,7 +26,7 @@ func persons() (starts []int32, x []float64) {
 	return starts, x
 }
 
-// adders returns queries that add the rows of a batch. Each query uses a different method of the
+// adders returns queries that add the rows of a batch. Each uses a different method of the
 // Accumulator.
 func adders(x []float64) map[string]dpmech.SampledQuery {
 	return map[string]dpmech.SampledQuery{
@@ -50,9 +50,9 @@ func adders(x []float64) map[string]dpmech.SampledQuery {
 	}
 }
 
-// The test checks that a step adds, for each person of the batch, the clipped sum of the person's
-// rows. A person with any number of rows then changes a sum by at most C. The test recomputes these
-// sums from the sampler's batch and the noise. A batch contains all rows of a person or none.
+// For each person in the batch, a step must add the clipped sum of the person's rows. However many
+// rows a person has, it then changes a sum by at most C. The test recomputes these sums from the
+// sampler's batch and the noise. A batch must have all rows of a person or none.
 func TestSampledPersons(t *testing.T) {
 	starts, x := persons()
 	for name, sampling := range samplings(40) {
@@ -93,8 +93,8 @@ func TestSampledPersons(t *testing.T) {
 	}
 }
 
-// clippedSum returns the contribution of one person: the sum of the person's vectors, clipped and
-// truncated to the lattice. x holds the vectors, each with two elements, one after another.
+// clippedSum returns one person's contribution: the sum of its vectors, clipped and truncated to
+// the lattice. x has the vectors, one after the other, with two elements each.
 func clippedSum(s *dpmech.SampledSum, x []float64) (sum [2]int64) {
 	var v [2]float64
 	for i, e := range x {
@@ -109,8 +109,8 @@ func clippedSum(s *dpmech.SampledSum, x []float64) (sum [2]int64) {
 	return sum
 }
 
-// The test checks that a person adds zero if the sum of its rows is not finite, and that the sums
-// of other persons do not change. If a query panics, the release must consist of the noise alone.
+// If the sum of a person's rows is not finite, the person must add zero, and the sums of others
+// must stay the same. If a query panics, the release must be noise alone.
 func TestSampledPersonsWithoutASum(t *testing.T) {
 	cfg := sampled
 	cfg.Sampling, cfg.Records, cfg.Rows, cfg.Dim = dpmech.FullBatch{}, 3, []int32{0, 2, 2, 3}, 1
@@ -146,9 +146,9 @@ func TestSampledPersonsWithoutASum(t *testing.T) {
 	}
 }
 
-// The test checks that a release with PerUnit vectors of one unit costs as much as a release of one
-// vector with PerUnit times the clip and the same noise. For random batches no such bound is known,
-// so NewSampledSum must refuse them. It must also refuse rows that are not consecutive.
+// A release with PerUnit vectors of one unit must cost as much as a release of one vector with
+// PerUnit times the clip and the same noise. For random batches, no such bound is known, so
+// NewSampledSum must refuse them. It must also refuse rows that are not consecutive.
 func TestPerUnit(t *testing.T) {
 	config := dpmech.Config{Dim: 3, Clip: 2, NoiseMultiplier: 6, Shares: 2, Terms: 100, Releases: 5, Adjacency: accountant.ReplaceOne, PerUnit: 4}
 	event := func(c dpmech.Config) accountant.DiscreteGaussian {

@@ -29,23 +29,23 @@ import (
 type Plan struct {
 	planSteps
 	of  *SampledSum
-	run *SampledRun // computes the steps on this machine, without counting them; nil until it is needed
+	run *SampledRun // computes the steps on this machine without counting them; nil until it is needed
 }
 
-// planSteps is the part that [Plan], [ProductPlan] and [BatchPlan] have in common: the number of
-// steps, how many of them this machine has computed, and the keys.
+// planSteps is the common part of [Plan], [ProductPlan] and [BatchPlan]: the number of steps, how
+// many of them this machine has computed, and the keys.
 type planSteps struct {
 	steps, begun int
 	lent         bool // whether a device is computing the steps
 	keys         planKeys
 	bits, more   Stream
 
-	noise   *discreteZiggurat // sampler of the noise; nil without noise
+	noise   *discreteZiggurat // sampler of the noise; nil if there is no noise
 	samples int               // upper bound on the indices of the noise samples in a step
-	decided []uint64          // results of Decide, two words for each noise sample: the position of the sample in the plan, and its value
+	decided []uint64          // results of Decide, two words each: the sample's position in the plan, and its value
 }
 
-// planKeys contains independent keys of 256 bits, one for each purpose.
+// planKeys has independent keys of 256 bits for the different purposes.
 type planKeys struct{ sampling, noise, draws [stream.KeySize]byte }
 
 // These are the purposes of a plan's key streams. They keep the streams apart: the first word of a
@@ -56,7 +56,7 @@ const (
 	forNoise
 	forMoreNoise
 	forDraws
-	forBits // random bits for one record, in plans with separate random numbers for every record
+	forBits // random bits for one record, in plans in which each record has its own random numbers
 )
 
 // Plan returns a plan of the next steps of the run. The run cannot use these steps again. The keys
@@ -90,8 +90,8 @@ func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	return p
 }
 
-// Plannable returns nil if a plan can be made for the mechanism. Otherwise it returns the error
-// that [SampledRun.Plan] would return.
+// Plannable returns nil if the mechanism supports plans. Otherwise it returns the error that
+// [SampledRun.Plan] would return.
 func (s *SampledSum) Plannable() error {
 	if s.cfg.Rows != nil {
 		return errors.New("sampled sum: devices do not add up the rows of a person: leave the device out")
@@ -105,8 +105,8 @@ func (s *SampledSum) Plannable() error {
 	return nil
 }
 
-// MaxPlan returns the maximum number of steps of a plan. If a plan must list its batches, the limit
-// keeps the lists to about 2^24 records.
+// MaxPlan returns the maximum number of steps in a plan. If a plan must list its batches, the lists
+// then have about 2^24 records at most.
 func (s *SampledSum) MaxPlan() int { return maxPlan(s.sampler) }
 
 func maxPlan(sampler Sampler) int {
@@ -121,11 +121,11 @@ func maxPlan(sampler Sampler) int {
 // bound of [gate.add].
 const maxPlanned = provenDim
 
-// Mechanism returns the mechanism whose steps the plan contains.
+// Mechanism returns the mechanism whose steps are in the plan.
 func (p *Plan) Mechanism() *SampledSum { return p.of }
 
-// here returns the run that computes the plan's steps on this machine. The first call makes the
-// run, which computes the distribution of the batch size. If a device computes the steps, this work
+// here returns the run that computes the plan's steps on this machine. The first call makes it, and
+// computes the distribution of the batch size for this. If a device computes the steps, this work
 // is not needed.
 func (p *Plan) here() *SampledRun {
 	if p.run == nil {
@@ -137,10 +137,10 @@ func (p *Plan) here() *SampledRun {
 // Steps returns the number of steps.
 func (p *planSteps) Steps() int { return p.steps }
 
-// Remaining returns the number of steps that Next has not yet computed.
+// Remaining returns how many steps Next has not computed yet.
 func (p *planSteps) Remaining() int { return p.steps - p.begun }
 
-// begin counts a step that this machine computes, and returns the number of the step.
+// begin counts a step that this machine computes, and returns its number.
 func (p *planSteps) begin() (step uint32, err error) {
 	switch {
 	case p.lent:
@@ -152,8 +152,8 @@ func (p *planSteps) begin() (step uint32, err error) {
 	return uint32(p.begun - 1), nil
 }
 
-// lend records that a device computes the steps. It returns an error if this machine has already
-// begun to compute them, or if they were already given to a device.
+// lend records that a device is computing the steps. It returns an error if this machine has
+// already begun to compute them, or if they were already given to a device.
 func (p *planSteps) lend() error {
 	if p.lent || p.begun > 0 {
 		return errors.New("plan: its steps were taken here or by another device")
@@ -163,11 +163,11 @@ func (p *planSteps) lend() error {
 }
 
 // Reclaim takes the steps back from a device, so that this machine can compute them. The caller
-// guarantees that the device's results for these steps have not been seen and will not be seen.
+// guarantees that nobody has seen or will see the device's results for these steps.
 func (p *planSteps) Reclaim() { p.lent = false }
 
-// Wipe overwrites the keys. Afterwards the remaining steps can no longer be computed. The caller
-// must wipe the copies of the keys in the result of Words.
+// Wipe overwrites the keys, so that the remaining steps can no longer be computed. The caller must
+// itself wipe the copies of the keys in the result of Words.
 func (p *planSteps) Wipe() {
 	p.keys = planKeys{}
 	p.bits.Wipe()
@@ -176,8 +176,8 @@ func (p *planSteps) Wipe() {
 	p.begun, p.lent = p.steps, false
 }
 
-// Next computes the next step of the plan, like [SampledRun.Next]. While a device computes the
-// plan, Next returns an error, until [Plan.Reclaim] is called.
+// Next computes the next step of the plan, as [SampledRun.Next] does. While a device is computing
+// the plan, Next returns an error, until [Plan.Reclaim] is called.
 func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	r := p.here()
 	if err := checkDestination(r.of.cfg.Dim, dst, r.sum); err != nil {
@@ -192,9 +192,8 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	return r.gather(dst, query)
 }
 
-// fillNoise sets every element of dst to a sample of the noise for a step. Sample j is made from
-// word j of the step's key stream. If one word is not enough, the sample takes more words from a
-// stream of its own.
+// fillNoise sets each element of dst to a noise sample for a step. Sample j is made from word j of
+// the step's key stream. If one word is not enough, the sample gets more from its own stream.
 func (p *Plan) fillNoise(dst []int64, step uint32) {
 	stream.Place(&p.bits, p.keys.noise, [3]uint32{forNoise, step})
 	for j := range dst {
@@ -208,19 +207,19 @@ func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []ui
 	return sampler.Next(dst, &p.bits)
 }
 
-// placeNoise moves src to word j of the key stream for the noise of a step, from which sample j is
-// made. j must be a multiple of eight.
+// placeNoise moves src to word j of the key stream for a step's noise. Sample j is made from this
+// word. j must be a multiple of eight.
 func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
 	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
 }
 
-// place moves src to the start of the stream for one purpose and one record in the current step.
+// place moves src to the start of the stream for one purpose and one record, in the current step.
 func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
 
-// sample makes noise sample j of a step, where w is word j of the step's key stream. If one word is
-// not enough, it takes more words from a separate stream, for which it uses extra.
+// sample makes noise sample j of a step. w is word j of the step's key stream. If one word is not
+// enough, sample uses extra to get more from a separate stream.
 func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, extra *Stream) int64 {
 	if x, enough := z.atOnce(w); enough {
 		return x
@@ -233,12 +232,11 @@ func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, extra *
 	return x
 }
 
-// planned tells a device how to obtain the batches of a plan. A batch consists of all records, of a
-// fixed number of records, of a number of records that is drawn from a table, or of the records
-// that the plan lists.
+// planned tells a device how to obtain a plan's batches. A batch has all records, a fixed number of
+// records, a number of records that is drawn from a table, or the records that the plan lists.
 type planned struct {
 	kind  uint64
-	first int       // fixed size of every batch, or the smallest size in the table
+	first int       // fixed size of a batch, or the smallest size in the table
 	table *binomial // nil if the size is fixed
 }
 

@@ -9,12 +9,11 @@ import (
 	"fedpvi/accountant"
 )
 
-// The test compares the samples that the method atOnce makes from a single word with the samples
-// that the method draw makes from the same word.
+// Whenever atOnce makes a sample from a single word, draw must make the same one from this word.
 func TestAtOnceIsTheSample(t *testing.T) {
 	z := zigguratOf(12_345_678, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
-	later, unread := 0, new(Stream) // an empty stream; reading it panics, so the sampler cannot use it
+	later, unread := 0, new(Stream) // reading an empty stream panics, so the sampler cannot use it
 	for i := range 300_000 {
 		w := rng.Uint64()
 		if i%4 == 0 {
@@ -35,8 +34,8 @@ func TestAtOnceIsTheSample(t *testing.T) {
 	}
 }
 
-// The test measures the error of the portable logarithm, sine and cosine against package math, in
-// units in the last place.
+// The test compares the portable logarithm, sine and cosine with package math, in units in the last
+// place.
 func TestPortableFunctions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	off := func(got, want, unit float64) float64 { return math.Abs(got-want) / math.Max(math.Abs(unit), 0x1p-1022) }
@@ -59,8 +58,8 @@ func TestPortableFunctions(t *testing.T) {
 	}
 }
 
-// The test checks the normal numbers for extreme words. The smallest radius must be 0 and the
-// largest finite, and each quarter of the circle must have the right signs.
+// For extreme words, the normal numbers must have a smallest radius of 0 and a finite largest
+// radius, and the right signs in each quarter of the circle.
 func TestNormalPairAtTheEnds(t *testing.T) {
 	if x, y := normalPair(math.MaxUint64, 0); x != 0 || y != 0 {
 		t.Errorf("the largest word makes %g and %g", x, y)
@@ -75,7 +74,7 @@ func TestNormalPairAtTheEnds(t *testing.T) {
 	}
 }
 
-// The test checks that Words leaves no keys in the old memory when it grows its slice.
+// When Words grows its slice, it must not leave keys in the old memory.
 func TestWordsLeaveNoKeys(t *testing.T) {
 	for _, sampling := range []Sampling{Poisson{Rate: 0.5, Selection: Feistel}, Poisson{Rate: 0.5}} {
 		sampler, err := sampling.Sampler(1000)
@@ -94,8 +93,8 @@ func TestWordsLeaveNoKeys(t *testing.T) {
 	}
 }
 
-// The test checks, for both kinds of plans, that Decide gives a device the noise sample that this
-// machine makes at the same position.
+// For both kinds of plans, Decide must give a device the same noise sample that this machine makes
+// at this position.
 func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	sampled, err := NewSampledSum(SampledConfig{Sampling: FullBatch{}, Records: 1, Steps: 5, Dim: 1000, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
 	check(t, err)
@@ -131,8 +130,7 @@ func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	}
 }
 
-// The test checks that Decide gives a device each undecided sample once, and no sample outside
-// the plan.
+// Decide must give a device each undecided sample only once, and no sample outside the plan.
 func TestDecide(t *testing.T) {
 	m, err := NewSampledSum(SampledConfig{Sampling: Poisson{Rate: 0.5}, Records: 20, Steps: 4, Dim: 3, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
 	check(t, err)

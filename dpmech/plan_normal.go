@@ -16,7 +16,7 @@ func (p *Plan) Normals(dst []float64) {
 	portableNormals(dst, &p.bits)
 }
 
-// portableNormals fills dst with standard normal numbers, two from every two words.
+// portableNormals fills dst with standard normal numbers. It makes two from each pair of words.
 func portableNormals(dst []float64, src *Stream) {
 	for i := 0; i < len(dst); i += 2 {
 		first, second := normalPair(src.Uint64(), src.Uint64())

@@ -13,7 +13,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// planned returns a mechanism that supports plans.
+// planned returns a mechanism for which plans can be made.
 func planned(t testing.TB, sampling dpmech.Sampling, records, steps, dim int) *dpmech.SampledSum {
 	t.Helper()
 	return newSampledSum(t, dpmech.SampledConfig{
@@ -93,9 +93,9 @@ func TestPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// The test checks the steps of a plan. Their batches must have the distribution of the sampler,
-// and their sums must equal the sums of a GaussianSum. The noise must have the right
-// distribution, independently for each coordinate and step.
+// The batches of a plan's steps must have the sampler's distribution, and their sums must be the
+// same as those of a GaussianSum. The noise must have the right distribution, independently for
+// each coordinate and step.
 func TestPlannedSteps(t *testing.T) {
 	const steps, dim, records = 400, 37, 30
 	m := planned(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, records, steps, dim)
@@ -128,8 +128,8 @@ func TestPlannedSteps(t *testing.T) {
 	checkNormal(t, noise)
 }
 
-// checkNormal rejects numbers that are not independent and standard normal. It rejects
-// correct numbers with a probability of 4·rejectBelow.
+// checkNormal rejects numbers unless they are independent and standard normal. It rejects correct
+// numbers with a probability of 4·rejectBelow.
 func checkNormal(t *testing.T, x []float64) {
 	t.Helper()
 	const cells = 100
@@ -181,8 +181,7 @@ func TestNormalsOfAPlan(t *testing.T) {
 	}
 }
 
-// The test checks that two plans of one run have independent keys, and that two plans from equal
-// streams are equal.
+// Two plans of one run must have independent keys. Two plans from equal streams must be equal.
 func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	m := planned(t, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}, 100, 2, 4)
 	words := func(p *dpmech.Plan) []uint64 {
@@ -211,8 +210,8 @@ func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	}
 }
 
-// The test checks that the steps of a plan are computed by a device or by this machine, but
-// never by both, because the noise hides only one sum.
+// A plan's steps may be computed by a device or by this machine, but never by both, because the
+// noise hides only one sum.
 func TestPlanIsLentOnce(t *testing.T) {
 	m := planned(t, dpmech.FullBatch{}, 3, 5, 2)
 	dst := make([]int64, 2)
@@ -235,9 +234,8 @@ func TestPlanIsLentOnce(t *testing.T) {
 	}
 }
 
-// The fuzzer checks the steps of plans for any keys and sizes. A batch must contain each record
-// at most once and must not be too large, the noise must be within its bound, and the same keys
-// must give the same step.
+// For any keys and sizes, a batch must have each record at most once and must not be too large, the
+// noise must be within its bound, and the same keys must give the same step.
 func FuzzPlannedStep(f *testing.F) {
 	f.Add(uint64(1), uint16(0), uint16(0), uint8(0))
 	f.Add(uint64(2), uint16(1), uint16(65535), uint8(1))
@@ -248,7 +246,7 @@ func FuzzPlannedStep(f *testing.F) {
 		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 			Sampling: sampling, Records: int(records), Steps: 2, Dim: 1 + int(dim), Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.ReplaceOne,
 		})
-		if rate == 0 { // with rate 0 all batches are empty, and there is no event
+		if rate == 0 { // at rate 0, all batches are empty, and there is no event
 			return
 		}
 		check(t, err)

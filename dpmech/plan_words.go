@@ -59,8 +59,8 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	}), nil
 }
 
-// planGate contains the numbers with which a device clips records, as the gate of this package
-// does. The clip is in lattice steps.
+// planGate has the numbers that a device needs to clip records as this package's gate does. The
+// clip is in lattice steps.
 type planGate struct {
 	dim                         int
 	step, perStep, clip, length float64
@@ -71,7 +71,7 @@ type planGate struct {
 func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g planGate) []uint64 {
 	how, err := plannedBatches(sampler)
 	if err != nil {
-		panic("dpmech: " + err.Error()) // unreachable: the plan was made for a supported sampling
+		panic("dpmech: " + err.Error()) // unreachable, because the plan was made for a supported sampling
 	}
 	at := len(dst)
 	most := planSizes + len(p.decided)
@@ -112,7 +112,7 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 	return dst
 }
 
-// putNoise writes the tables of the noise sampler z to w, the words of a plan.
+// putNoise writes the tables of the noise sampler z to w, which are the words of a plan.
 func putNoise(w []uint64, z *discreteZiggurat) {
 	w[planTwice], w[planSlack] = z.curve.twice, slack
 	for i := range z.layers {

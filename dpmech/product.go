@@ -197,7 +197,7 @@ func (s *ProductSum) Dim() int { return s.dim }
 // units of Clip. The result is slightly larger than Clip.
 func (s *ProductSum) Sensitivity() float64 { return s.lattice.Float(s.sensitivity) }
 
-// Sigma returns the standard deviation of the noise of a step.
+// Sigma returns the standard deviation of a step's noise.
 func (s *ProductSum) Sigma() float64 { return s.lattice.Float(s.sigma) }
 
 // Lattice returns the grid of the sums.

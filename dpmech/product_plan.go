@@ -49,8 +49,8 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 // fits in 32 bits.
 const mostPlannedPlaces = 1 << 31
 
-// Plannable returns nil if [ProductRun.Plan] supports the mechanism. Otherwise it returns the same
-// error as Plan.
+// Plannable returns nil if [ProductRun.Plan] supports the mechanism. Otherwise it returns the error
+// that Plan would return.
 func (s *ProductSum) Plannable() error {
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("product sum: %w", err)
@@ -81,7 +81,7 @@ func (s *ProductSum) PlanStart(layer int) int {
 	return at
 }
 
-// Mechanism returns the mechanism whose steps the plan contains.
+// Mechanism returns the mechanism whose steps are in the plan.
 func (p *ProductPlan) Mechanism() *ProductSum { return p.of }
 
 // Records returns the number of records from which batches are drawn.
@@ -175,8 +175,8 @@ func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns i
 	}
 }
 
-// recordSteps contains the steps of a plan in which every record of a batch has random numbers of
-// its own. The result for a record therefore does not depend on the other records of the batch.
+// recordSteps has the steps of a plan in which each record of a batch has its own random numbers.
+// The result for a record then does not depend on the other records in the batch.
 type recordSteps struct{ planSteps }
 
 // PlaceBits moves src to the random bits for one record in the current step. The bits protect no
@@ -192,8 +192,9 @@ func (p *recordSteps) RecordNormals(dst []float64, src *Stream, record uint32) {
 	portableNormals(dst, src)
 }
 
-// A BatchPlan contains the batches of steps without noise, and random numbers for their records. It
-// gives no privacy. It is used to compare private steps with the same computation without privacy.
+// A BatchPlan has the batches of steps without noise, and random numbers for their records. It
+// gives no privacy. Its purpose is to compare private steps with the same computation without
+// privacy.
 type BatchPlan struct {
 	recordSteps
 	sampler Sampler

@@ -39,8 +39,8 @@ func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (
 	return batch, released
 }
 
-// The test checks that the noise of a plan's steps has the right distribution, for each step and
-// element. The batches are empty, so that the releases consist of noise only.
+// In each step and element, the noise of a plan must have the right distribution. The batches are
+// empty, so that the releases are noise alone.
 func TestProductPlanNoise(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Selection: dpmech.Feistel}, 60
@@ -58,9 +58,8 @@ func TestProductPlanNoise(t *testing.T) {
 	checkNormal(t, all)
 }
 
-// The test checks the sums of planned steps. Adding a record must change the sum by its clipped
-// vector if the noise is the same, even if the record comes after the first Together records. The
-// batches must equal the batches of the sampler, in order.
+// With the same noise, adding a record must change the sum by its clipped vector, even if it comes
+// after the first Together records. The batches must be the same as the sampler's, in order.
 func TestProductPlanSums(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Rate: 0.6, Selection: dpmech.Feistel}, 8
@@ -99,7 +98,7 @@ func TestProductPlanSums(t *testing.T) {
 			if slices.Contains(batch, uint32(n)) {
 				counts = 1
 			}
-			for i, x := range vector { // elements are in the order of layers and rows
+			for i, x := range vector { // the elements are in the order of layers and rows
 				if off := math.Abs(a[i] - b[i] - counts*x); off > 1e-5 {
 					t.Fatalf("record %d, element %d: moved by %v, want %v", n, i, a[i]-b[i], counts*x)
 				}
@@ -111,8 +110,7 @@ func TestProductPlanSums(t *testing.T) {
 	}
 }
 
-// The test checks that the random numbers for a record depend only on the plan, the step and the
-// record.
+// The random numbers for a record must depend only on the plan, the step and the record.
 func TestProductPlanDraws(t *testing.T) {
 	cfg := product
 	cfg.Records, cfg.Together, cfg.Sampling = 60, 60, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}
@@ -243,8 +241,7 @@ func TestProductPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// The test checks that a batch plan has the batches of the sampling and random numbers for records,
-// and that it has no noise.
+// A batch plan must have the sampling's batches, random numbers for records, and no noise.
 func TestBatchPlan(t *testing.T) {
 	sampling := dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}
 	p, err := dpmech.NewBatchPlan(sampling, 50, 400, seeded.Stream(1, "batches"), seeded.Stream(1, "draws"))

@@ -21,7 +21,7 @@ const tilesOfPart = 4
 // are multiples of [math32.TileRows], so To can exceed the number of inputs.
 type ProductPart struct{ Layer, From, To int }
 
-// A Pair consists of two vectors whose outer product is the contribution of a record to a layer.
+// A Pair is two vectors whose outer product is a record's contribution to a layer.
 type Pair struct{ Inputs, Outputs []float32 }
 
 // A ProductRun computes the steps of a [ProductSum], one after the other. In each step the caller
@@ -35,7 +35,7 @@ type ProductRun struct {
 	taken    int // number of steps so far
 
 	batch []uint32
-	put   atomic.Int64 // number of records that Put has added in this step
+	put   atomic.Int64 // how many records Put has added in this step
 	outer []*math32.Outer
 	parts []productPart
 	plan  *ProductPlan // plan of the steps, or nil
@@ -49,7 +49,7 @@ type ProductRun struct {
 
 type productPart struct {
 	ProductPart
-	// noise is the stream of this part's noise. Each part has its own stream, so that parts can be
+	// noise is the stream for this part's noise. Each part has its own, so that parts can be
 	// released in any order.
 	noise    Stream
 	more     Stream // provides more words for noise samples of a plan if one word is not enough

@@ -36,10 +36,10 @@ func beginProduct(t testing.TB, s *dpmech.ProductSum, seed uint64) *dpmech.Produ
 	return run
 }
 
-// A productRecord contains the vectors of a record, one pair for each layer.
+// A productRecord has a record's vectors, one pair for each layer.
 type productRecord []dpmech.Pair
 
-// filled returns a record in which all inputs are in and all outputs are out.
+// filled returns a record in which all inputs are equal to in and all outputs to out.
 func filled(layers []dpmech.ProductLayer, in, out float32) (r productRecord) {
 	for _, l := range layers {
 		r = append(r, dpmech.Pair{Inputs: slices.Repeat([]float32{in}, l.Inputs), Outputs: slices.Repeat([]float32{out}, l.Outputs)})
@@ -63,8 +63,7 @@ func drawRecord(t *rapid.T, layers []dpmech.ProductLayer) productRecord {
 	return r
 }
 
-// step computes a step in which all records are in the batch. It returns the release, layer by
-// layer.
+// step computes a step whose batch has all records. It returns the release, layer by layer.
 func step(t testing.TB, run *dpmech.ProductRun, layers []dpmech.ProductLayer, records []productRecord) []float64 {
 	t.Helper()
 	batch, err := run.Next()
@@ -120,9 +119,9 @@ func (r productRecord) clipped(clip float64) []float64 {
 	return v
 }
 
-// The test checks that a release is the sum of the clipped vectors plus noise. It draws the same
-// noise twice from one seed, so that two releases may differ only by their clipped vectors and by
-// rounding. It covers both records in the matrix product and records that are added one by one.
+// A release must be the sum of the clipped vectors plus noise. The test draws the same noise twice
+// from one seed, so that two releases may differ only by their clipped vectors and by rounding. It
+// covers records in the matrix product as well as records that are added one by one.
 func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	for _, together := range []int{1, 6, 9, 40} {
 		cfg := product
@@ -149,8 +148,8 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			for i := range got {
 				got[i] -= noise[i]
 			}
-			// shown bounds how much rounding the release to float32 changes it, in the sum and in
-			// the noise.
+			// shown bounds how much a release changes when it is rounded to float32, both in the
+			// sum and in the noise.
 			shown := 0x1p-23 * math.Sqrt(float64(s.Dim())) * (float64(cfg.Records)*cfg.Clip + 7*s.Sigma())
 			// truncated is the total error of truncating the records that are added as integers.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()
@@ -162,8 +161,8 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	}
 }
 
-// The test checks that one record, with any content and at any place, changes a release by at
-// most the stated sensitivity.
+// Whatever one record has as its content, and wherever it is, it must change a release by at most
+// the stated sensitivity.
 func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	for _, together := range []int{2, 6, 40} {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -191,8 +190,8 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// The test checks that a record that is not finite adds zero, even if an earlier step left other
-// values in memory.
+// A record that is not finite must add zero, even if an earlier step has left other values in
+// memory.
 func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	cfg := product
 	s := newProductSum(t, cfg)
@@ -213,8 +212,8 @@ func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	}
 }
 
-// The test checks that the sensitivity is at least the largest norm of a clipped vector plus the
-// rounding errors, even for clips that are not a whole number of lattice steps.
+// Even if a clip is not a whole number of lattice steps, the sensitivity must be at least the
+// largest norm of a clipped vector plus the rounding errors.
 func TestProductSumPaysForWholeClips(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Layers = dpmech.Poisson{Rate: 0.01}, 20000, []dpmech.ProductLayer{{Inputs: 1, Outputs: 1}}
@@ -225,7 +224,7 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 			cfg.Clip = 1 + float64(i%7)/7
 			s, err := dpmech.NewProductSum(cfg)
 			if err != nil {
-				continue // for this number of records the rounding error is larger than the clip
+				continue // for this number of records, the rounding error is larger than the clip
 			}
 			checked++
 			// clip is an upper bound on the exact norm, which can be larger than the computed norm.
@@ -241,8 +240,8 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 	}
 }
 
-// The test checks that the sensitivity includes the clip and the rounding error, and that the
-// noise and the cost are proportional to the whole sensitivity.
+// The sensitivity must include the clip and the rounding error. The noise and the cost must be in
+// proportion to the whole sensitivity.
 func TestProductSumPaysForRounding(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Together = dpmech.Poisson{Rate: 0.01}, 20000, 256
@@ -265,8 +264,8 @@ func TestProductSumPaysForRounding(t *testing.T) {
 	}
 }
 
-// The test checks that the noise has the stated variance. The bounds are six standard deviations,
-// which correct noise exceeds with a probability below 1e-8.
+// The noise must have the stated variance. The bounds are six standard deviations. Correct noise
+// exceeds them with a probability below 1e-8.
 func TestProductSumNoise(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Layers = dpmech.Poisson{Rate: 0}, []dpmech.ProductLayer{{Inputs: 101, Outputs: 100}}
@@ -317,8 +316,8 @@ func TestProductSumRefuses(t *testing.T) {
 	}
 }
 
-// The test checks that a run releases a part only after all records of the batch were added, only
-// once, and not after the last planned step.
+// A run must release a part only once, only after all records of the batch were added, and not
+// after the last planned step.
 func TestProductRunRefuses(t *testing.T) {
 	cfg := product
 	cfg.Steps, cfg.Records = 1, 1
@@ -377,8 +376,8 @@ func TestProductRunDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The test checks that batches are sorted by record. Rounding can depend on the order, so the order
-// must not depend on the sampler's algorithm.
+// Batches must be sorted by record. Rounding may depend on the order, so the order must not depend
+// on the sampler's algorithm.
 func TestProductBatchesAreInOrder(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records = dpmech.Poisson{Rate: 0.1}, 500

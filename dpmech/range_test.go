@@ -9,9 +9,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The test checks that the bound is as tight as the comment of [dpmech.GaussianSum.Range] says: the
-// exact tail of a Gaussian beyond it, times the number of elements, must be below 2^-64 and above
-// 2^-80. Releases of the largest signal must stay within it.
+// The bound must be as tight as the comment of [dpmech.GaussianSum.Range] says: the exact Gaussian
+// tail beyond it, times the number of elements, must be between 2^-80 and 2^-64. Releases of the
+// largest signal must stay within it.
 func TestRangeIsTight(t *testing.T) {
 	cfg := dpmech.Config{Clip: 2, NoiseMultiplier: 3, Shares: 1, Terms: 5, Releases: 100, Adjacency: "add-remove"}
 	for _, dim := range []int{1, 2, 7, 64, 1000, 1 << 20} {

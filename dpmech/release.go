@@ -34,9 +34,9 @@ func (m *Sum) Release(dst, sum []int64, src *Stream, query Query) error {
 	return finish(dst, sum, err)
 }
 
-// mostVectors is the largest number of vectors of a release. Elements of a vector are at most
-// 2^maxClipBits in absolute value, so the sum of this number of vectors is at most 2^61 before it
-// is saturated. Tables of records have fewer rows.
+// mostVectors is the maximum number of vectors in a release. The elements of a vector are at most
+// 2^maxClipBits in absolute value, so the sum of this many vectors is at most 2^61 before it is
+// saturated. Tables of records have fewer rows.
 const mostVectors = 1 << 27
 
 // saturate limits every element of a sum to ±Terms·C, the range of a sum of Config.Terms vectors of
@@ -52,13 +52,13 @@ func (m *Sum) saturate(sum []int64) {
 // add at most limit vectors. If query panics, the sum is zero. A panic must not depend on a record:
 // if the computation for one record panics, query must recover and leave out this record.
 func (a *Accumulator) gather(limit int, query func() error) (err error) {
-	a.begin(limit) // removes vectors that an earlier query added too late, after its call ended
+	a.begin(limit) // removes vectors that an earlier query added too late, after it had returned
 	if guard.Run(func() { err = query() }) != nil {
 		a.begin(limit)
 		return nil
 	}
 	if err == nil {
-		err = a.err // query may have ignored the error that add returned
+		err = a.err // query may have ignored the error from add
 	}
 	return err
 }
@@ -120,8 +120,8 @@ func (a *Accumulator) join(factor float64, v []float64) {
 
 // Add adds the clipped and truncated v to the sum. A vector that is not finite adds zero. Add
 // returns an error if v has the wrong length, or if there are more vectors than the accumulator
-// permits: in a [SampledRun], one for each record of the batch. The release then fails, even if the
-// caller ignores the error.
+// permits: in a [SampledRun], it permits one for each record of the batch. The release then fails,
+// even if the caller ignores the error.
 func (a *Accumulator) Add(v []float64) error {
 	if len(v) != len(a.sum) {
 		return a.fail(fmt.Errorf("vector has %d elements, want %d", len(v), len(a.sum)))

@@ -41,8 +41,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The test checks that a stream and the streams that are split from it have no word in common.
-// Independent streams would share a word with a probability of 2^-50.
+// A stream must have no word in common with the streams that are split from it. For independent
+// streams, the probability of a common word is 2^-50.
 func TestSplit(t *testing.T) {
 	src := seeded.Stream(1, "split")
 	seen := map[uint64]bool{}

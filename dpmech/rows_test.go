@@ -50,8 +50,8 @@ func checkRow(t testing.TB, m *dpmech.GaussianSum, slope float64, row []float64)
 	}
 }
 
-// The test adds vectors with norms on the bound, near it and far from it, for small and large
-// clips. Every contribution must be within the bound.
+// The test adds vectors whose norms are on the bound, near it and far from it, for small and large
+// clips. Each contribution must be within the bound.
 func TestRowsAreWithinTheBound(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 130} {
 		for _, m := range gates(t, dim) {
@@ -83,8 +83,8 @@ func oneByOne(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int3
 	return sum
 }
 
-// The test checks that the contribution of a row depends only on slope and row, for any order
-// and any number of calls.
+// A row's contribution must depend only on slope and row, whatever the order and the number of
+// calls.
 func TestRowsHaveNoMemory(t *testing.T) {
 	const dim, n = 5, 40
 	for _, m := range gates(t, dim) {
@@ -159,8 +159,8 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// The test checks that adding rows together gives the same sum as adding them one by one. It covers
-// all numbers of rows, and rows for which the fast method is not proven.
+// Adding rows together must give the same sum as adding them one by one. The test covers all
+// numbers of rows, and rows for which the fast method is not proven.
 func TestRowsTogether(t *testing.T) {
 	const dim, table = 14, 50
 	all := gates(t, dim)

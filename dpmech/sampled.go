@@ -116,7 +116,7 @@ func (c *SampledConfig) checkRows() error {
 		return nil
 	}
 	if len(c.Rows) != c.Records+1 || c.Rows[0] != 0 || !slices.IsSorted(c.Rows) {
-		// The error does not quote the numbers, because they are private.
+		// Do not quote the numbers in the error, because they are private.
 		return errors.New("the rows of the records must follow one another from row 0")
 	}
 	return nil

@@ -10,9 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The test checks, for every sampling, the cost to an observer who does not know n of the noise
-// shares. This cost must equal the cost of noise whose standard deviation is √n times that of a
-// share.
+// The test takes each sampling and an observer who does not know n of the noise shares. The cost
+// must be the same as for noise whose standard deviation is √n times that of a share.
 func TestSampledShares(t *testing.T) {
 	for name, sampling := range map[string]dpmech.Sampling{"full": dpmech.FullBatch{}, "poisson": dpmech.Poisson{Rate: 0.1}} {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -45,7 +44,7 @@ func must(e accountant.Event, err error) accountant.Event {
 	return e
 }
 
-// The test checks that a share has the standard deviation σC/√Shares, rounded up.
+// A share must have the standard deviation σC/√Shares, rounded up.
 func TestSampledShareSize(t *testing.T) {
 	cfg := sampled
 	cfg.Shares, cfg.Releases = 9, 12
@@ -76,8 +75,8 @@ func TestSampledSharesRefused(t *testing.T) {
 	}
 }
 
-// The test checks that public numbers are reproducible, and differ for another purpose, study or
-// number. The test of FillNormal covers their distribution.
+// Public numbers must be reproducible, and must be different for another purpose, study or number.
+// The test of FillNormal covers their distribution.
 func TestPublicNormal(t *testing.T) {
 	draw := func(purpose string, digest byte, number int) []float64 {
 		dst := make([]float64, 300)

@@ -40,9 +40,9 @@ func each(v []float64) dpmech.SampledQuery {
 	}
 }
 
-// The test runs every step of a mechanism, and draws the same batches and noise itself, from
-// streams with the same seed. The release must be the sum over the batch plus the noise. The step
-// must not draw random bits after the query has begun.
+// The test runs all steps of a mechanism, and draws the same batches and noise itself, from streams
+// with the same seed. A release must be the sum over the batch plus the noise. Once the query has
+// begun, a step must not draw any random bits.
 func TestSampledStep(t *testing.T) {
 	for name, sampling := range samplings(40) {
 		cfg := sampled
@@ -64,8 +64,8 @@ func TestSampledStep(t *testing.T) {
 					t.Errorf("%s: step %d has batch %v, want %v", name, step, batch, expected)
 				}
 				for _, i := range batch {
-					// The elements are whole numbers of lattice steps, which truncation does not
-					// change.
+					// The elements are whole numbers of lattice steps, so truncation does not
+					// change them.
 					vector[0], vector[1] = s.Lattice().Float(int64(i)), s.Lattice().Float(-1)
 					want[0] += int64(i)
 					want[1]--
@@ -83,8 +83,8 @@ func TestSampledStep(t *testing.T) {
 	}
 }
 
-// The test checks that the batch and the noise are drawn before the query is called. The query wipes
-// the streams, and the step must still succeed.
+// The batch and the noise must be drawn before the query is called. The query wipes the streams,
+// and the step must still succeed.
 func TestStreamsAreDrawnBeforeTheData(t *testing.T) {
 	run := newSampledSum(t, sampled).Begin()
 	streams := dpmech.NewStreams()
@@ -117,8 +117,8 @@ func TestSampledSumHasNoMoreStepsThanPlanned(t *testing.T) {
 	}
 }
 
-// The test checks that a step fails if the query adds more vectors than the batch has records,
-// even if a larger batch was possible.
+// If the query adds more vectors than the batch has records, the step must fail, even if a larger
+// batch was possible.
 func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
 	s := newSampledSum(t, sampled)
 	run, streams, dst := s.Begin(), seeded.Streams(1, "one more"), make([]int64, 3)
@@ -138,8 +138,7 @@ func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
 	}
 }
 
-// The test checks that a failed step reveals nothing, is used up, and does not affect the next
-// step.
+// A failed step must reveal nothing, must be used up, and must not affect the next step.
 func TestSampledStepsThatFail(t *testing.T) {
 	cfg := sampled
 	cfg.Sampling = dpmech.WithoutReplacement{Batch: 4}
@@ -169,7 +168,7 @@ func TestSampledStepsThatFail(t *testing.T) {
 		checkNoise(t, name, run, func([]uint32, *dpmech.Accumulator) error { return nil })
 	}
 	run := newSampledSum(t, cfg).Begin()
-	for range 2 { // one step whose query panics, and the next one
+	for range 2 { // one step whose query panics, and the next step
 		checkNoise(t, "panic", run, func(_ []uint32, sum *dpmech.Accumulator) error {
 			_ = sum.Add(one)
 			panic("in the query")
@@ -314,9 +313,8 @@ func TestSampledEventVectors(t *testing.T) {
 	}
 }
 
-// The test checks in exact arithmetic that the accounted noise is at most the actual noise, σ²c²
-// ≤ s² − 1/12. Every step must also be charged for the divergence of the discrete noise from
-// continuous noise.
+// In exact arithmetic, the accounted noise must be at most the actual noise, σ²c² ≤ s² − 1/12. Each
+// step must also be charged for the divergence between the discrete noise and continuous noise.
 func TestSampledEventIsTheMechanism(t *testing.T) {
 	for _, sigma := range []float64{0.05, 0.3, 1, 1.5, math.Pi, 8, 12345.678} {
 		cfg := sampled

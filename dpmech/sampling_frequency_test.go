@@ -38,9 +38,8 @@ func setOf(batch []uint32) (set uint64) {
 	return set
 }
 
-// checkCells compares the number of times that each cell occurred with the probabilities in law. It
-// reports an error if a χ² test rejects the counts, or if a cell occurred that has the probability
-// 0.
+// checkCells compares how often each cell occurred with the probabilities in law. It reports an
+// error if a χ² test rejects the counts, or if a cell occurred whose probability is 0.
 func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[uint64]float64) {
 	t.Helper()
 	var draws float64
@@ -66,8 +65,8 @@ func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[ui
 	}
 }
 
-// The test checks, for few records, the probability of every possible pair of batches in two steps.
-// By counting pairs, it also checks that steps are independent.
+// With few records, the test checks the probability of each possible pair of batches in two steps.
+// Because it counts pairs, it also checks that steps are independent.
 func TestWholeBatches(t *testing.T) {
 	long(t)
 	for _, selection := range bothSelections {
@@ -121,8 +120,8 @@ func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64
 	checkCells(t, fmt.Sprintf("%#v of %d", sampling, n), counts, both)
 }
 
-// Each record is in the batches of some steps of an epoch. The test checks that this set of steps
-// is uniform, and independent between records and between epochs.
+// Each record is in the batches of some steps of an epoch. The set of these steps must be uniform,
+// and independent between records and between epochs.
 func TestAllocationLaw(t *testing.T) {
 	for _, c := range []struct{ steps, picks int }{{2, 1}, {3, 1}, {4, 1}, {3, 2}, {4, 2}, {4, 3}, {5, 1}} {
 		sampler := newSampler(t, dpmech.RandomAllocation{Steps: c.steps, Picks: c.picks}, 2)
@@ -282,7 +281,7 @@ func (f frequencies) xorsP() float64 {
 	return chiSquare(f.xors, expected)
 }
 
-// The test checks how often records, and pairs of records, are in batches. It computes about 500
+// The test checks how often records, and pairs of records, are in a batch. It computes about 500
 // statistics, each of which rejects a correct sampler with probability 1e-5.
 func TestInclusionAndPairs(t *testing.T) {
 	long(t)
@@ -290,8 +289,7 @@ func TestInclusionAndPairs(t *testing.T) {
 		for _, c := range frequencyCases(n) {
 			sampler := newSampler(t, c.sampling, n)
 			what := fmt.Sprintf("%#v of %d", c.sampling, n)
-			// Every record is expected to be in at least ten batches, and to be absent from at
-			// least ten.
+			// Each record is expected to be in at least ten batches and absent from at least ten.
 			batches := max(2000, int(10/(c.rate*(1-c.rate))))
 			batches = min(batches, max(64, int(1e6/(c.rate*float64(n))))) * *effort
 			f := countFrequencies(sampler, batches, seeded.Stream(13, what))
@@ -334,8 +332,8 @@ func frequencyCases(n int) []frequencyCase {
 	return cases
 }
 
-// The test checks the images of neighbouring numbers under the Feistel permutation, over many keys.
-// It would reject a permutation of only four rounds.
+// The test checks the images of neighbouring numbers under the Feistel permutation, for many keys.
+// It would reject a permutation with only four rounds.
 func TestFeistelPairs(t *testing.T) {
 	long(t)
 	draws := 150_000 * *effort

@@ -69,7 +69,7 @@ func TestBatchesAreSets(t *testing.T) {
 	}
 }
 
-// The test checks that every record is in the right number of batches of an epoch.
+// Each record must be in the right number of an epoch's batches.
 func TestEpochs(t *testing.T) {
 	for _, n := range []int{1, 2, 10, 997} {
 		for _, c := range []struct {
@@ -127,8 +127,8 @@ func TestNextAppends(t *testing.T) {
 	}
 }
 
-// The test draws more than 255 batches. The marks that prevent repeated records have eight bits, so
-// they are reused after 255 batches.
+// The marks that prevent repeated records have eight bits, and are reused after 255 batches. So the
+// test draws more batches than that.
 func TestManyBatches(t *testing.T) {
 	sampler := newSampler(t, dpmech.WithoutReplacement{Batch: 10}, 20)
 	src := seeded.Stream(3, "many")
@@ -139,9 +139,9 @@ func TestManyBatches(t *testing.T) {
 	}
 }
 
-// The test checks that every index results from the same number of the 2^32 possible draws. The
-// sampler rejects a draw if its product with n is too low modulo 2^32. An error in the rejection
-// would be too small for a test of frequencies to find.
+// Each index must result from the same number of the 2^32 possible draws. The sampler rejects a
+// draw if its product with n is too low modulo 2^32. A test of frequencies could not find an error
+// in the rejection, because it would be too small.
 func TestSelectionIsEven(t *testing.T) {
 	src := seeded.Stream(3, "even")
 	// For an n that is not a power of two, the draw 0 is rejected.
@@ -166,8 +166,8 @@ func TestSelectionIsEven(t *testing.T) {
 	}
 }
 
-// The test checks the distribution of the number of steps between two draws of a record. A mark
-// that is left over from an earlier step would keep a record out of a batch.
+// The test checks the distribution of the number of steps between two draws of a record. If a mark
+// were left over from an earlier step, it would keep a record out of a batch.
 func TestNothingIsLeftOfEarlierSteps(t *testing.T) {
 	const n, steps, lags = 500, 200_000, 300
 	for _, selection := range bothSelections {
@@ -254,8 +254,8 @@ func TestSamplingErrors(t *testing.T) {
 	}
 }
 
-// The test checks that every sampler returns the event of its own sampling, and an error for
-// adjacencies that have no bound.
+// Each sampler must return the event of its own sampling, and an error for an adjacency without a
+// bound.
 func TestSamplerEvents(t *testing.T) {
 	const n, sigma, steps = 30, 1.5, 7
 	for _, c := range []struct {
@@ -285,8 +285,7 @@ func TestSamplerEvents(t *testing.T) {
 	if _, err := newSampler(t, dpmech.FullBatch{}, n).Event(sigma, accountant.AddRemove, 0); err == nil {
 		t.Error("no error for zero steps")
 	}
-	// The rate must be at least the exact quotient of the size of a batch and the number of
-	// records.
+	// The rate must be at least the exact quotient of the batch size and the number of records.
 	for records := 1; records < 200; records++ {
 		for batch := range records + 1 {
 			e, err := newSampler(t, dpmech.WithoutReplacement{Batch: batch}, records).Event(1, accountant.AddRemove, 1)
@@ -300,8 +299,7 @@ func TestSamplerEvents(t *testing.T) {
 	}
 }
 
-// The fuzzer calls samplers with arbitrary arguments. A sampler must return an error, or batches of
-// distinct records.
+// For any arguments, a sampler must return an error or batches of distinct records.
 func FuzzSamplers(f *testing.F) {
 	f.Add(uint8(0), 100, 0.5, 3, 2, 0, uint64(1))
 	f.Add(uint8(1), 39_073, 0.0, 195, 0, 1, uint64(2))

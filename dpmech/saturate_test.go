@@ -38,9 +38,9 @@ func drawVectors(t *rapid.T, most int) [][]float64 {
 	return rapid.SliceOfN(rapid.SliceOfN(rapid.Float64Range(-1, 9), 3, 3), 0, most).Draw(t, "vectors")
 }
 
-// The test compares the sum of any number of vectors with the sum of a mechanism that has room for
-// all of them. Each element must equal the element of the larger mechanism, limited to ±Terms·C,
-// and the noise must be the same for both.
+// The test compares the sum of any number of vectors with that of a mechanism that has room for all
+// of them. Each element must be that of the larger mechanism, limited to ±Terms·C, and the noise
+// must be the same for both.
 func TestSumsAreSaturated(t *testing.T) {
 	wide := narrow
 	wide.Terms = 100
@@ -69,8 +69,8 @@ func TestSumsAreSaturated(t *testing.T) {
 	}
 }
 
-// The test checks that adding a vector changes a sum by at most C in norm, and that replacing one
-// changes it by at most 2C, for any number of vectors.
+// However many vectors there are, adding one must change a sum by at most C in norm, and replacing
+// one by at most 2C.
 func TestSaturatedSumsKeepTheSensitivity(t *testing.T) {
 	m := newSum(t, narrow)
 	clip := narrow.Clip / m.Lattice().Step()
@@ -99,8 +99,7 @@ func TestSaturatedSumsKeepTheSensitivity(t *testing.T) {
 	})
 }
 
-// The test checks that the sum of a batch of more than Terms records is within the range of a
-// release.
+// The sum of a batch with more than Terms records must be within the range of a release.
 func TestBatchesAreSaturated(t *testing.T) {
 	s := newSampledSum(t, dpmech.SampledConfig{
 		Sampling: dpmech.FullBatch{}, Records: 50, Steps: 1, Dim: 1, Clip: 1, NoiseMultiplier: 1,

@@ -9,10 +9,9 @@ import (
 
 var slicedSigmas = []uint64{leastSliced, 1 << 20, 1_571_234, 1 << 21, mostSliced}
 
-// The test checks in float64, up to rounding, that rectangles are under the curve f and that wedges
-// reach above it. Every integer up to the bound must be in one slice. For each slice, the table
-// must have as many slots as the rectangle has units of area, so that points are uniform under the
-// curve.
+// In float64, up to rounding, the rectangles must be under the curve f, and the wedges must reach
+// above it. Each integer up to the bound must be in one slice. For each slice, the table must have
+// as many slots as the rectangle has units of area, so that points are uniform under the curve.
 func TestSlicedCoversTheCurve(t *testing.T) {
 	for _, sigma := range slicedSigmas {
 		g := newSliced(sigma)
@@ -86,8 +85,8 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 	}
 }
 
-// The test checks the search for the wedge that contains a place. The search goes upwards from the
-// wedge in guide, so it must not begin after the wedge that it has to find.
+// The test checks the search for the wedge of a place. The search goes upwards from the wedge in
+// guide, so it must not begin after the wedge that it has to find.
 func TestSlicedGuide(t *testing.T) {
 	g := newSliced(1 << 20)
 	for i, w := range g.wedges {
@@ -140,8 +139,8 @@ func TestHideLanesAgree(t *testing.T) {
 	}
 }
 
-// The test checks the decision for points above, below and at the edge of the curve. At the edge,
-// the decision must use as many bits as needed.
+// The sampler must decide correctly for points above, below and at the edge of the curve. At the
+// edge, it must use as many bits as it needs.
 func TestSlicedDecides(t *testing.T) {
 	g := newSliced(1 << 20)
 	const x = 1<<20 + 77

@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The test checks that samples are normal at the scale of σ. It counts them in a thousand cells
-// of equal probability.
+// On the scale of σ, samples must be normal. The test counts them in a thousand cells of equal
+// probability.
 func TestSlicedFrequencies(t *testing.T) {
 	long(t)
 	const draws, cells = 2_000_000, 1000
@@ -43,9 +43,9 @@ func TestSlicedFrequencies(t *testing.T) {
 	}
 }
 
-// The test checks that samples are normal within slices, where the rectangles alone would give a
-// uniform distribution. Between σ and 3σ, it counts the samples in the lower and in the upper
-// halves of the slices, and compares the counts with the normal density.
+// Within slices, samples must be normal too, whereas the rectangles alone would be uniform. Between
+// σ and 3σ, the test counts the samples in the lower and the upper halves of the slices, and
+// compares the counts with the normal density.
 func TestSlicedWithinSlices(t *testing.T) {
 	long(t)
 	const draws, atOnce = 32_000_000, 4000

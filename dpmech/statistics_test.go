@@ -39,8 +39,7 @@ func (l pmf) from(m int) (total float64) {
 	return total
 }
 
-// The test compares the probabilities that these tests use as their reference with an independent
-// file of exact values.
+// The reference probabilities of these tests must agree with an independent file of exact values.
 func TestLawIsThatOfTheVectors(t *testing.T) {
 	var vectors struct {
 		Cases []struct {
@@ -211,8 +210,7 @@ func TestDiscreteGaussianTails(t *testing.T) {
 	}
 }
 
-// The test checks that the samples for a given seed and an integer σ do not change between
-// versions.
+// For a given seed and an integer σ, the samples must not change between versions.
 func TestDiscreteGaussianGolden(t *testing.T) {
 	for _, c := range []struct {
 		sigma int64

@@ -9,8 +9,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The test checks that the two streams of a round are independent, and so are the streams of two
-// rounds.
+// The two streams of a round must be independent, and so must the streams of two rounds.
 //
 //abuse:case P15 streams of different purposes are independent
 func TestStreamsAreSeparate(t *testing.T) {
@@ -82,7 +81,7 @@ func TestUniformFloat(t *testing.T) {
 	}
 }
 
-// The test checks that the layers of the ziggurat end at the mode and have equal areas.
+// The layers of the ziggurat must have equal areas and end at the mode.
 func TestZigguratCloses(t *testing.T) {
 	height, excess := dpmech.ZigguratEnd()
 	if !(height < 1) || math.Abs(excess) > 1e-12 {

@@ -104,8 +104,7 @@ func TestSensitivity(t *testing.T) {
 	})
 }
 
-// The test checks that clipping terminates for a clip that is arbitrarily small compared with
-// the vector.
+// Clipping must terminate even if the clip is tiny compared with the vector.
 //
 //abuse:case P18 clipping ends, with a finite vector within the bound
 func TestExtremeClipping(t *testing.T) {
@@ -117,8 +116,8 @@ func TestExtremeClipping(t *testing.T) {
 	}
 }
 
-// The test checks that the event of a mechanism states the noise that the mechanism adds and the
-// norm to which it clips.
+// The event of a mechanism must have the noise that the mechanism adds and the norm to which it
+// clips.
 func TestEventIsTheMechanism(t *testing.T) {
 	m := newSum(t, ordinary)
 	e := m.Event().(accountant.DiscreteGaussian)
@@ -152,8 +151,8 @@ func TestEventIsTheMechanism(t *testing.T) {
 	}
 }
 
-// The test checks that the noise is never below the requested noise, and exceeds it by a negligible
-// amount at most.
+// The noise must never be below the requested noise, and must exceed it only by a negligible
+// amount.
 func TestNoiseIsRoundedUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := ordinary
@@ -175,8 +174,7 @@ func TestNoiseIsRoundedUp(t *testing.T) {
 	})
 }
 
-// The test checks that the noise is rounded up even if floating point rounds σ·C down to a whole
-// number of steps.
+// Even if floating point rounds σ·C down to a whole number of steps, the noise must be rounded up.
 func TestNoiseAboveAWholeNumberOfSteps(t *testing.T) {
 	tried := 0
 	for k := int64(1<<23 + 1); tried < 50; k += 12_345 {
@@ -197,8 +195,7 @@ func TestNoiseAboveAWholeNumberOfSteps(t *testing.T) {
 	}
 }
 
-// The test checks that noise can be used once, and only for a release of the mechanism that drew
-// it.
+// Noise may be used only once, and only for a release of the mechanism that drew it.
 func TestNoiseIsUsedOnce(t *testing.T) {
 	m, other := newSum(t, ordinary), newSum(t, ordinary)
 	var noise dpmech.Noise
@@ -321,8 +318,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// The test checks that the settings recommended by an error message work, and that slightly smaller
-// settings do not.
+// The settings that an error message recommends must work, and slightly smaller ones must not.
 func TestConfigErrorsHelp(t *testing.T) {
 	cfg := ordinary
 	cfg.Terms, cfg.NoiseMultiplier, cfg.Releases = 1<<30, .1, 7
@@ -343,7 +339,7 @@ func TestConfigErrorsHelp(t *testing.T) {
 	}
 }
 
-// The test checks that no sum of releases exceeds the proven bound.
+// No sum of releases may exceed the proven bound.
 func TestMaxTotal(t *testing.T) {
 	cfg := ordinary
 	cfg.Releases, cfg.Terms = 3, 2

@@ -14,9 +14,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The test checks that adding vectors together gives the same sum as adding them one by one. The
-// norms of some vectors equal the bound or differ from it only by rounding. Other vectors are so
-// long that the squared norm overflows, or are not finite.
+// Adding vectors together must give the same sum as adding them one by one. Some vectors have norms
+// that are equal to the bound or differ from it only by rounding. Others are so long that the
+// squared norm overflows, or are not finite.
 func TestVectorsTogether(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 20, 300} {
 		all := gates(t, dim)

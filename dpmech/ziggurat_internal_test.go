@@ -138,7 +138,7 @@ func FuzzZiggurat(f *testing.F) {
 	})
 }
 
-// The test checks that nearly all samples take one word and one access to the table.
+// Nearly all samples must take one word and one access to the table.
 func TestZigguratIsSparing(t *testing.T) {
 	for _, sigma := range []uint64{1, 2, 10, 1000, 1 << 23, MaxSigma} {
 		z := zigguratOf(sigma, 1)
@@ -152,8 +152,7 @@ func TestZigguratIsSparing(t *testing.T) {
 	}
 }
 
-// The test checks that the lower and upper bounds of f hold, and that they are close to each
-// other.
+// The lower and upper bounds on f must hold, and must be close to each other.
 func TestCurveIsWithinItsBounds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ratio := rapid.SampledFrom(ratios).Draw(r, "σ")
@@ -189,8 +188,8 @@ func besides(layer *zigguratLayer) []uint64 {
 	return slices.Compact([]uint64{first, (first + last) / 2, last})
 }
 
-// The test checks that a y next to the curve is decided correctly, with as many bits as needed. For
-// tables with few places, it tries every layer. For the other tables, it tries every 37th layer.
+// If y is next to the curve, the decision must still be right, and must use as many bits as it
+// needs. For tables with few places, the test tries each layer, and for other tables every 37th.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, ratio := range Sigmas {
@@ -249,8 +248,7 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 	}
 }
 
-// The test checks that a sample takes more than one word if the distance between y and the curve
-// is smaller than the rounding error.
+// If y is closer to the curve than the rounding error, a sample must take more than one word.
 func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	for _, ratio := range Sigmas {
 		z := zigguratOf(ratio[0], ratio[1])
@@ -353,8 +351,7 @@ func TestZigguratKeepsDecidesRight(t *testing.T) {
 	})
 }
 
-// The test checks that every place results from the same number of 56-bit numbers, after the
-// rejection of surplus numbers.
+// Once surplus numbers are rejected, each place must result from the same number of 56-bit numbers.
 func TestZigguratPlacesAreEven(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		layer := &zigguratLayer{width: rapid.Uint64Range(1, 1<<48).Draw(r, "width")}

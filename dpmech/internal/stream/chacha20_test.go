@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The test compares block 1 of the key stream with the example in RFC 8439, section 2.3.2. It reads
-// past block 0, for which the RFC gives no values.
+// The test compares block 1 of the key stream with the example in RFC 8439, section 2.3.2. The RFC
+// gives no values for block 0.
 func TestPlaceIsChaCha20(t *testing.T) {
 	var key [KeySize]byte
 	for i := range key {
@@ -26,8 +26,8 @@ func TestPlaceIsChaCha20(t *testing.T) {
 			t.Errorf("word %d of block 1 is %016x, want %016x", i, got, w)
 		}
 	}
-	// The expected value comes from the example in RFC 8439, section 2.4.2, which has another
-	// nonce. It is the first word of block 1.
+	// The expected value is the first word of block 1 in the example of RFC 8439, section 2.4.2,
+	// which has a different nonce.
 	Place(&s, key, [3]uint32{0, 0x4a000000, 0})
 	s.Fill(make([]uint64, 8))
 	if got, want := s.Uint64(), uint64(0xe1d91b40f3514f22); got != want {
@@ -42,7 +42,7 @@ func TestPlaceIsChaCha20(t *testing.T) {
 	s.Uint64()
 }
 
-// The test checks that PlaceAt yields the words that Place yields from the given block on.
+// PlaceAt must give the same words as Place from the given block on.
 func TestPlaceAtSkipsBlocks(t *testing.T) {
 	var key [KeySize]byte
 	key[3] = 9

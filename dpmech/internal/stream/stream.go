@@ -18,9 +18,9 @@ import (
 const KeySize = 32
 
 // firstFill and bufferSize are the smallest and the largest number of bytes that a stream generates
-// at a time. The number grows with use. With a small model, a client uses a few hundred bytes in a
-// round before the stream gets a new key. A sampler or a noise vector uses megabytes, for which a
-// few long calls of the cipher take half the time of many short ones. The bits of a stream do not
+// at a time. The number grows with use. With a small model, a client uses only a few hundred bytes
+// in a round before the stream gets a new key. A sampler or a noise vector uses megabytes, and then
+// a few long calls to the cipher take half as long as many short ones. The bits of a stream do not
 // depend on these numbers.
 const (
 	firstFill  = 512
@@ -31,7 +31,7 @@ const (
 // has no key, and reading it panics.
 type Stream struct {
 	bits     cipher.Stream // cipher; nil if the stream has no key
-	used, to int           // the bytes buf[used:to] have not been read yet
+	used, to int           // buf[used:to] has not been read yet
 	buf      [bufferSize]byte
 }
 
@@ -54,9 +54,9 @@ func Rekey(s *Stream, key [KeySize]byte) {
 	s.bits = cipher.NewCTR(block, iv[:])
 }
 
-// Wipe removes the key and overwrites all bits that were generated but not read. Reading the stream
-// then panics until the stream gets a new key. The standard library cannot overwrite the expanded
-// key, so that key stays in memory until the garbage collector frees it.
+// Wipe removes the key and overwrites all bits that were generated but not read. From then on,
+// reading the stream panics until it gets a new key. The standard library cannot overwrite the
+// expanded key, so this remains in memory until the garbage collector frees it.
 func (s *Stream) Wipe() {
 	clear(s.buf[:s.to])
 	s.bits = nil
@@ -73,8 +73,8 @@ func (s *Stream) Uint64() uint64 {
 	return v
 }
 
-// refill generates the next bits of the stream. Each call generates twice as many as the previous
-// one, up to the size of the buffer.
+// refill generates the next bits of the stream. Each call generates twice as many as the last, up
+// to the size of the buffer.
 func (s *Stream) refill() {
 	if s.bits == nil {
 		panic("stream: read without a key: the stream was wiped, or never made by NewStream")
@@ -85,8 +85,8 @@ func (s *Stream) refill() {
 	s.used = 0
 }
 
-// Fill sets every element of dst to 64 uniform bits. The result is the same as from one call of
-// Uint64 for each element, but Fill is faster. It panics if s has no key.
+// Fill sets each element of dst to 64 uniform bits. The result is the same as from calls to Uint64,
+// but Fill is faster. It panics if s has no key.
 func (s *Stream) Fill(dst []uint64) {
 	for len(dst) > 0 {
 		if s.used == s.to {
@@ -100,8 +100,8 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// decode sets dst to the little-endian words of src. It decodes four words at a time, because this
-// needs fewer bounds checks.
+// decode sets dst to the little-endian words in src. It decodes four words at a time, which needs
+// fewer bounds checks.
 func decode(dst []uint64, src []byte) {
 	for len(dst) >= 4 && len(src) >= 32 {
 		d, f := dst[:4:4], src[:32:32]
@@ -116,8 +116,8 @@ func decode(dst []uint64, src []byte) {
 	}
 }
 
-// Uint64n returns an exactly uniform integer in [0, n). It rejects draws that would make some
-// integers more probable than others (Lemire, "Fast random integer generation in an interval",
+// Uint64n returns an integer that is exactly uniform in [0, n). It rejects draws that would make
+// some integers more likely than others (Lemire, "Fast random integer generation in an interval",
 // 2019). It panics if n is 0.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// reference computes the expected key stream block by block. Block i is AES of the number i, and is
-// read as little-endian words.
+// reference computes the key stream block by block. Block i is AES of the number i, read as
+// little-endian words.
 func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
 	t.Helper()
 	block, err := aes.NewCipher(key[:])
@@ -25,7 +25,7 @@ func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
 	return stream[:words]
 }
 
-// The test checks that reads of any size return the output of AES in counter mode.
+// Reads of any size must return the output of AES in counter mode.
 func TestStreamIsCounterMode(t *testing.T) {
 	key := [KeySize]byte{1, 2, 3}
 	want := reference(t, key, 40_000)
@@ -71,8 +71,7 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// The test checks that bits that were already read are overwritten when the stream gets a new
-// key.
+// When a stream gets a new key, the bits that were already read must be overwritten.
 func TestRekeyClears(t *testing.T) {
 	s := New([KeySize]byte{6})
 	s.Fill(make([]uint64, 3000))
