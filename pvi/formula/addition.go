@@ -9,11 +9,11 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// additions holds the terms after a bar on the left side of a formula, such as trials(n) in y |
-// trials(n) ~ x.
+// additions holds the terms that follow a bar on the left side of a formula, such as trials(n) in y
+// | trials(n) ~ x.
 type additions struct {
 	weight    string // text of the record's weight, or ""
-	censored  string // text of the censoring code: 1 if the outcome is above a bound, −1 below, 2 between two bounds, otherwise 0
+	censored  string // text of the censoring code: 1 if the outcome is above a bound, −1 if it is below one, 2 if it is between two bounds, and otherwise 0
 	low, high float64
 	upper     string  // text of the upper end of the outcome's interval
 	truncated string  // text of the truncation, such as T[0, ]
@@ -22,7 +22,8 @@ type additions struct {
 	rateText  string  // text of the record's exposure
 }
 
-// term returns a statement that adds log, the log density of a record, multiplied by its weight.
+// term returns a statement that adds a record's log density, given as log, times the record's
+// weight.
 func (a *additions) term(log string) string {
 	if a.weight == "" {
 		return "target += " + log + ";"
@@ -30,8 +31,8 @@ func (a *additions) term(log string) string {
 	return "target += " + a.weight + " * (" + log + ");"
 }
 
-// unknownAdditions explains by name why an addition of brms is not supported, or names a formula to
-// use instead.
+// unknownAdditions explains why certain additions of brms are not supported, or says which formula
+// to use instead.
 var unknownAdditions = map[string]string{
 	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
 	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
@@ -102,9 +103,9 @@ func (w *writer) numberOf(n *node) expression {
 	return e
 }
 
-// ends estimates the range of an expression from the bounds of its first 8 columns in all
-// combinations. Other columns stay at their lower bounds. The range is 0 to 1 for expressions with
-// indicators of levels.
+// ends estimates the range of an expression. It tries all combinations of bounds for the first 8
+// columns, and the lower bounds for other columns. For an expression with level indicators, the
+// range is 0 to 1.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1
@@ -156,8 +157,8 @@ func (w *writer) addRate(a *additions, n *node) {
 	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
 }
 
-// censoring lists the levels that a column of censoring codes may have. The code of a record is a
-// sum of one term for each: the text code followed by the indicator.
+// censoring lists the levels that a column of censoring codes may have. A record's code is a sum
+// with one term for each level, which is the text code followed by the indicator of the level.
 var censoring = []struct {
 	level string
 	code  string
@@ -196,13 +197,13 @@ func (w *writer) addCensoring(a *additions, n *node) {
 	}
 }
 
-// isLevels reports whether a node names a column with levels.
+// isLevels reports whether a node is the name of a column with levels.
 func (w *writer) isLevels(n *node) bool {
 	return n.kind == isName && len(w.columns[w.column(n)].Levels) > 0
 }
 
-// codes returns an expression for the censoring code of a record. n is a column with levels such as
-// "right", or an expression for the code.
+// codes returns an expression for the censoring code of a record. n is either a column with levels
+// such as "right", or an expression for the code itself.
 func (w *writer) codes(n *node) expression {
 	if !w.isLevels(n) {
 		return w.expression(n)

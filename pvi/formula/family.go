@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// outcome is the kind of outcome that a family describes.
+// outcome says what kind of values the outcome of a family has.
 type outcome byte
 
 const (
@@ -22,21 +22,22 @@ const (
 	grades  // levels with an order
 )
 
-// A family is a distribution of the outcome, with its parameters and its links, functions that map
-// the location to the linear predictor mu.
+// A family is a distribution of the outcome, together with its parameters and links. A link is a
+// function that maps the location to the linear predictor mu.
 type family struct {
 	name    string
-	links   []string // possible links, the default first
+	links   []string // possible links, beginning with the default
 	outcome outcome
 	further []string // names of the parameters other than mu
 	trials  bool     // whether the outcome counts successes in a number of trials
 	cens    bool     // whether outcomes may be censored or truncated
-	// density returns the density of the outcome for the link. y is the outcome in the program.
+	// density returns the density of the outcome under the given link. y is the name of the outcome in
+	// the program.
 	density func(w *writer, y, link string) density
 }
 
-// A density tells how a program writes the density of an outcome: by the name of a Stan density and
-// its arguments or, if name is empty, by an expression for the log density.
+// A density says how a program writes the density of an outcome. It is the name of a Stan density
+// and its arguments or, if name is empty, an expression for the log density.
 type density struct {
 	name, args string
 	log        string
@@ -54,13 +55,14 @@ func (d density) lpdf(y string) string {
 	return fmt.Sprintf("%s%s(%s | %s)", d.name, suffix, y, d.args)
 }
 
-// fixed returns a density function for a [family] with the same density for every outcome and link.
+// fixed returns a density function for a [family] whose density does not depend on the outcome's
+// name or the link.
 func fixed(name, args string) func(w *writer, y, link string) density {
 	return func(*writer, string, string) density { return density{name: name, args: args} }
 }
 
-// Texts of log probabilities. noCount and poissonTail are for a Poisson count of 0 and of more,
-// noneOf and negativeTail the same for a negative binomial count.
+// These are expressions for log probabilities. noCount and poissonTail are those of a Poisson count
+// being 0 and being positive. noneOf and negativeTail are the same for a negative binomial count.
 const (
 	noCount      = "-exp(mu)"
 	noneOf       = "-shape * log1p_exp(mu - log(shape))"
@@ -69,8 +71,8 @@ const (
 )
 
 // inflated returns a zero-inflated density. The outcome is 0 with probability zi, and otherwise has
-// the log density log, where %s stands for the outcome. none is the text of the log probability of
-// 0 under log.
+// the log density log, in which %s stands for the outcome. none is an expression for the log
+// probability of 0 under log.
 func inflated(none, log string) func(w *writer, y, link string) density {
 	return func(_ *writer, y, _ string) density {
 		return density{log: fmt.Sprintf("%s == 0 ? log_sum_exp(log(zi), log1m(zi) + %s) : log1m(zi) + %s", y, enclosed(none), fmt.Sprintf(log, y))}
@@ -78,8 +80,8 @@ func inflated(none, log string) func(w *writer, y, link string) density {
 }
 
 // hurdle returns the density of an outcome that is 0 with probability share, and otherwise positive
-// with the log density log, where %s stands for the outcome. placeholder replaces an outcome of 0
-// if log cannot be computed there.
+// with the log density log, in which %s stands for the outcome. If log cannot be computed for an
+// outcome of 0, placeholder is used in its place.
 func hurdle(share, placeholder, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
@@ -150,15 +152,15 @@ func Families() []string {
 	return all
 }
 
-// A chosen is a family with its link or, if it is piecewise exponential, the times at which the
-// hazard may change.
+// A chosen is a family with its link. If the family is piecewise exponential, it has the times at
+// which the hazard may change instead.
 type chosen struct {
 	*family
 	link string
 	cuts []float64
 }
 
-// says writes the family as in a study, such as "bernoulli(probit)".
+// says writes the family as it appears in a study, such as "bernoulli(probit)".
 func (c *chosen) says() string {
 	inside := c.link
 	for k := range c.cuts {
@@ -170,7 +172,7 @@ func (c *chosen) says() string {
 	return c.name + "(" + inside + ")"
 }
 
-// A FamilyError is an error in the text of a family: in its name, its link or its times.
+// A FamilyError is an error in the text of a family. It concerns the name, the link or the times.
 type FamilyError struct{ text string }
 
 func (e *FamilyError) Error() string { return e.text }
@@ -179,8 +181,8 @@ func refuseFamily(format string, args ...any) {
 	panic(&FamilyError{fmt.Sprintf(format, args...)})
 }
 
-// familyOf parses a family such as "bernoulli(probit)". It panics with a [*FamilyError] if it is
-// wrong.
+// familyOf parses a family such as "bernoulli(probit)". If the text is wrong, it panics with a
+// [*FamilyError].
 func familyOf(source string) chosen {
 	called, rest, brackets := strings.Cut(strings.TrimSpace(source), "(")
 	called = strings.TrimSpace(called)
@@ -233,7 +235,7 @@ func cutsOf(inside string) []float64 {
 }
 
 // check refuses column i as the outcome if the family does not allow its values. The error points
-// to n, which names the column.
+// to n, the node with the name of the column.
 func (w *writer) check(n *node, i int) {
 	c, f := &w.columns[i], w.family
 	levels := len(c.Levels) > 0
@@ -277,16 +279,16 @@ func (w *writer) checkRange(c *Column, wrong func(format string, args ...any)) {
 	}
 }
 
-// A scale holds public numbers about a linear predictor, from which default priors follow.
+// A scale holds public numbers about a linear predictor, from which default priors are computed.
 type scale struct {
-	centre, sd float64 // mean and sd of the prior of the intercept
+	centre, sd float64 // mean and standard deviation of the intercept's prior
 	unit       float64 // typical spread of the predictor
-	effect     float64 // prior sd, in units, of the change of the predictor when a covariate changes by its spread
-	middle     string  // describes the source of the prior of the intercept
+	effect     float64 // prior standard deviation of the change in the predictor when a covariate changes by its spread, relative to unit
+	middle     string  // says where the prior of the intercept comes from
 	says       string  // description of unit
 }
 
-// ofEffects returns the prior sd of an effect, in words.
+// ofEffects describes the prior standard deviation of an effect.
 func (s *scale) ofEffects() string {
 	switch {
 	case s.effect == 1:
@@ -297,21 +299,22 @@ func (s *scale) ofEffects() string {
 	return short(s.effect, 3) + " times " + s.says
 }
 
-// From this version of the study language on, default priors for a measured outcome, and for
-// positive parameters, are those of studies with a family. Before, effects had 2.5 times the sd,
-// and a noisy sum of scores could move the posterior far into the tails of the priors of positive
-// parameters.
+// From this version of the study language on, a formula has the same default priors as a family for
+// a measured outcome and for positive parameters. Before, the prior standard deviation of effects
+// was 2.5 times as large, and a noisy sum of scores could move the posterior far into the tails of
+// the priors of positive parameters.
 const since = 3
 
 const (
 	wideEffect = 2.5 // effect of a [scale]
-	// median and factor of the noise, in half the widths of the outcome's bounds
+	// prior median and factor of the noise, relative to half the width of the outcome's bounds
 	noiseMedian, noiseFactor = 0.2, 4
-	// median and factor of the other positive parameters, such as the shape of a negative binomial count
+	// prior median and factor of all other positive parameters, such as the shape of a negative
+	// binomial count
 	shapeMedian, shapeFactor = 3, 5
 )
 
-// ofMeasured returns the effect of the [scale] of a measured outcome.
+// ofMeasured returns the effect in the [scale] of a measured outcome.
 func (w *writer) ofMeasured() float64 {
 	if w.request.Version < since {
 		return wideEffect
@@ -319,7 +322,7 @@ func (w *writer) ofMeasured() float64 {
 	return 1
 }
 
-// scale derives public numbers for the default priors of the predictor mu. c is the column of the
+// scale computes public numbers for the default priors of the predictor mu. c is the column of the
 // outcome.
 func (w *writer) scale(c *Column) scale {
 	logs := func() (middle, half float64) {
@@ -352,8 +355,8 @@ func (w *writer) scale(c *Column) scale {
 	return unitScale(0, w.family.link)
 }
 
-// unitScale returns a [scale] for a predictor that does not depend on the outcome's scale, such as
-// log odds. centre is the prior mean of the intercept.
+// unitScale returns the [scale] of a predictor that does not depend on the scale of the outcome,
+// such as log odds. centre is the prior mean of the intercept.
 func unitScale(centre float64, link string) scale {
 	return scale{centre, 2.5, 1, wideEffect, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
 }
@@ -361,15 +364,15 @@ func unitScale(centre float64, link string) scale {
 // A shape has the defaults of a parameter other than mu.
 type shape struct {
 	lower, upper string // bounds of the parameter, as text
-	link         string // link for a formula of the parameter, or "" if it cannot have one
+	link         string // link to use if the parameter has a formula, or "" if it cannot have one
 	prior        string
-	centre, sd   float64 // mean and sd of the prior of the intercept in a formula of the parameter
+	centre, sd   float64 // mean and standard deviation of the prior of the intercept, if the parameter has a formula
 	effect       float64 // effect of the [scale] of this formula
 	says         string
 }
 
-// lognormal returns the defaults of a positive parameter. One sd of its prior multiplies or divides
-// the median by factor.
+// lognormal returns the defaults of a positive parameter. A prior standard deviation above or below
+// the median multiplies or divides it by factor.
 func lognormal(median, factor float64, says string) shape {
 	s := shape{lower: "0", link: "log", centre: math.Log(median), sd: math.Log(factor), effect: 1}
 	s.prior = fmt.Sprintf("lognormal(%s, %s)", rounded(s.centre, s.sd), short(s.sd, 3))
@@ -396,8 +399,8 @@ func (w *writer) shapeOf(name string, s scale) shape {
 	return lognormal(shapeMedian, shapeFactor, "")
 }
 
-// formerShape returns the defaults of a positive parameter before version [since] of the study
-// language. weibull is true for the shape of a Weibull distribution.
+// formerShape returns the defaults that a positive parameter had before version [since] of the
+// study language. weibull is true for the shape of a Weibull distribution.
 func formerShape(name string, weibull bool, s scale) shape {
 	d := shape{lower: "0", link: "log", prior: "gamma(2, 0.1)", sd: 2.5, effect: wideEffect, says: "weakly informative, mean 20"}
 	switch {

@@ -68,7 +68,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// If several priors are wrong, the error always names the first one in alphabetical order.
+// If several priors are wrong, the error is always about the first one in alphabetical order.
 func TestWrongPriors(t *testing.T) {
 	request := cases(t)["gaussian"]
 	request.Priors = map[string]string{}

@@ -15,7 +15,8 @@ type Column struct {
 	Name      string
 	Levels    []string // public levels in the study's order; empty for a numeric column
 	Low, High float64  // public bounds of a numeric column
-	// Centre and Spread are the study's public guesses of mean and sd. Without them Spread is 0.
+	// Centre and Spread are public guesses of the mean and the standard deviation, given in the study.
+	// If there are none, Spread is 0.
 	Centre, Spread float64
 	Whole          bool // whether all values are whole numbers
 }
@@ -28,8 +29,8 @@ func (c *Column) centre() float64 {
 	return c.Low + (c.High-c.Low)/2
 }
 
-// spread returns Spread, or the sd of a uniform distribution on the bounds if the study gives no
-// guess.
+// spread returns Spread. If the study gives no guess, it returns the standard deviation of a
+// uniform distribution between the bounds.
 func (c *Column) spread() float64 {
 	if c.Spread > 0 {
 		return c.Spread
@@ -37,7 +38,7 @@ func (c *Column) spread() float64 {
 	return (c.High - c.Low) / (2 * math.Sqrt(3))
 }
 
-// from describes the source of a column's spread.
+// from says where a column's spread comes from.
 func (c *Column) from() string {
 	if c.Spread > 0 {
 		return "the column's spread"
@@ -45,21 +46,21 @@ func (c *Column) from() string {
 	return "half the width of the bounds over √3"
 }
 
-// functions maps names to the functions of one number that a formula may use.
+// functions has the functions of one number that a formula may use, by name.
 var functions = map[string]func(float64) float64{
 	"log": math.Log, "exp": math.Exp, "sqrt": math.Sqrt, "log1p": math.Log1p, "abs": math.Abs, "log10": math.Log10, "log2": math.Log2,
 }
 
-// An expression is an arithmetic expression in numeric columns of a record.
+// An expression is an arithmetic expression in the numeric columns of a record.
 type expression struct {
 	text    string // expression in the language of programs, for record n
 	columns []int
 	value   func(row []float64) float64
-	levels  bool // whether the text depends on levels; value is then not used
+	levels  bool // whether the text depends on levels, in which case value is not used
 	binds   int  // precedence of its outermost operator
 }
 
-// atom is the precedence of a text that never needs brackets.
+// atom is the precedence of a text that never needs parentheses.
 const atom = 10
 
 // expression translates a node inside I(), or inside a function such as log.
@@ -88,8 +89,8 @@ func (w *writer) expression(n *node) expression {
 	return expression{}
 }
 
-// above returns the text of e as an argument of an operator with precedence binds, in brackets if
-// necessary.
+// above returns the text of e as an argument of an operator with precedence binds. It adds
+// parentheses if necessary.
 func (e expression) above(binds int) string {
 	if e.binds > binds {
 		return e.text
@@ -97,7 +98,7 @@ func (e expression) above(binds int) string {
 	return "(" + e.text + ")"
 }
 
-// factor returns the text of e as a factor of a product, in brackets if necessary.
+// factor returns the text of e as a factor in a product. It adds parentheses if necessary.
 func (e expression) factor() string { return e.above(binding["*"]) }
 
 func (w *writer) columnValue(n *node) expression {
@@ -172,7 +173,7 @@ func (w *writer) arithmetic(n *node) expression {
 		left = a.above(binds)
 	}
 	if n.text == "/" && n.args[1].kind == isNumber {
-		right = real(n.args[1].value) // a quotient of whole numbers would drop the remainder
+		right = real(n.args[1].value) // the quotient of two whole numbers would lose the remainder
 	}
 	return expression{
 		text: left + " " + n.text + " " + right, binds: binds, columns: slices.Concat(a.columns, b.columns), levels: a.levels || b.levels,
@@ -180,7 +181,8 @@ func (w *writer) arithmetic(n *node) expression {
 	}
 }
 
-// levelIs translates a comparison of a column with a level, such as sex == "f", to 1 or 0.
+// levelIs translates a comparison of a column with a level, such as sex == "f". The result is 1 or
+// 0.
 func (w *writer) levelIs(n *node) expression {
 	column, level := n.args[0], n.args[1]
 	if column.kind == isText {
@@ -207,12 +209,13 @@ func (w *writer) levelIs(n *node) expression {
 
 func zero([]float64) float64 { return 0 }
 
-// points is the number of synthetic records for the mean and the sd of an expression.
+// points is the number of synthetic records used to compute the mean and the standard deviation of
+// an expression.
 const points = 512
 
-// moments returns the mean and the sd of an expression over synthetic records, whose columns are
-// independent and uniform around their public centres. It returns 0 and 1 for an expression with
-// levels, and replaces an sd of 0 by 1.
+// moments returns the mean and the standard deviation of an expression over synthetic records. The
+// columns of these are independent, and uniform around their public centres. For an expression with
+// levels moments returns 0 and 1. A standard deviation of 0 is replaced by 1.
 func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	if e.levels {
 		return 0, 1
@@ -240,8 +243,8 @@ func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	return mean, sd
 }
 
-// madeUp returns the value of the column with index i in synthetic record k. The first 20 columns
-// have different low-discrepancy sequences.
+// madeUp returns the value that the column with index i has in synthetic record k. Each of the
+// first 20 columns has its own low-discrepancy sequence.
 func (c *Column) madeUp(k, i int) float64 {
 	_, u := math.Modf(.5 + float64(k)*math.Sqrt(float64(primes[i%len(primes)])))
 	return min(max(c.centre()+c.spread()*math.Sqrt(3)*(2*u-1), c.Low), c.High)
@@ -249,8 +252,8 @@ func (c *Column) madeUp(k, i int) float64 {
 
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71}
 
-// finite refuses an expression that is not finite at a bound of one of its columns, with the others
-// at their centres. at is the place of the error.
+// finite refuses an expression that is not finite when one of its columns is at a bound and the
+// others are at their centres. at is the place for the error message.
 func (w *writer) finite(e expression, at syntax.Span) {
 	if e.levels {
 		return
@@ -272,8 +275,8 @@ func (w *writer) finite(e expression, at syntax.Span) {
 // short returns a number as text with at most the given number of significant digits.
 func short(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
-// real writes x as a real number in a program, where it would be an integer without a point or
-// exponent.
+// real writes x as a real number in a program. Without a point or an exponent, it would be an
+// integer.
 func real(x float64) string {
 	s := short(x, 6)
 	if !strings.ContainsAny(s, ".e") {

@@ -9,22 +9,24 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A design is a column of the model matrix: a number for each record, to be multiplied by a
-// coefficient.
+// A design is a column of the model matrix. It has a number for each record, which a coefficient
+// multiplies.
 type design struct {
 	name   string
 	text   string
 	binds  int // precedence of the outermost operator of the text
 	centre float64
 	spread float64
-	says   string // describes the source of the spread
+	says   string // says where the spread comes from
 }
 
-// mostCoefficients limits the coefficients of a predictor, without effects of groups.
+// mostCoefficients is the largest number of coefficients in a predictor, not counting group
+// effects.
 const mostCoefficients = 250
 
-// designs returns the columns of the model matrix for a term of s, as R does. A factor is coded by
-// contrasts if s also has the term without it, and otherwise by an indicator for each level.
+// designs returns the columns of the model matrix for a term of s, in the same way as R. A factor
+// in the term is coded by contrasts if s also has the term without this factor. If not, it is coded
+// by an indicator for each level.
 func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	chosen := [][]piece{{}}
 	for k, v := range t {
@@ -54,7 +56,7 @@ func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	return all
 }
 
-// product returns the product of the pieces, one from each variable of a term.
+// product returns the product of the pieces. There is one from each variable of a term.
 func (w *writer) product(pieces []piece, at syntax.Span) design {
 	var names, texts, says []string
 	d, numbers := design{spread: 1}, expression{value: func([]float64) float64 { return 1 }}
@@ -104,9 +106,10 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 	return d
 }
 
-// predict declares the parameters of the predictor mu, whose names contain prefix, and writes the
-// statement that computes it. s is the right side of the formula, and sc the scale of the
-// predictor. noIntercept is true if the cut points or the baseline hazard contain the intercept.
+// predict declares the parameters of the predictor mu, and writes the statement that computes it.
+// The names of the parameters contain prefix. s is the right side of the formula, and sc the scale
+// of the predictor. noIntercept is true if the intercept is already part of the cut points or of
+// the baseline hazard.
 func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) {
 	var lines []string
 	at := syntax.Span{To: len(w.request.Formula)}
@@ -155,7 +158,7 @@ func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) 
 	w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s;", mu, strings.Join(lines, "\n+ ")))
 }
 
-// rounded writes x without digits that are negligible compared with sd.
+// rounded writes x without the digits that are negligible relative to sd.
 func rounded(x, sd float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(sd))-2)
 	if unit == 0 || math.IsInf(unit, 0) {
@@ -164,8 +167,8 @@ func rounded(x, sd float64) string {
 	return short(math.Round(x/unit)*unit, 6)
 }
 
-// coefficient declares the coefficient of a design, and returns the text of their product. If
-// centred is true, the centre of the design is subtracted first.
+// coefficient declares the coefficient of a design, and returns the text of coefficient times
+// design. If centred is true, it first subtracts the centre of the design.
 func (w *writer) coefficient(prefix string, d design, of scale, centred bool) string {
 	name := w.names.unique("b_" + prefix + d.name)
 	w.parameter(Prior{name, fmt.Sprintf("normal(0, %s)", short(of.effect*of.unit/d.spread, 3)), of.ofEffects() + d.says}, "real", "b")
@@ -178,9 +181,10 @@ func (w *writer) coefficient(prefix string, d design, of scale, centred bool) st
 	return name + " * " + text
 }
 
-// curve declares the coefficients of the curve s(x) without its linear part, and returns its text.
-// The basis functions are cosines on the public bounds. Cosine j is multiplied by 1/j², so that the
-// sum of squared coefficients measures the integrated squared second derivative.
+// curve declares the coefficients of the curve s(x) except for its linear part, and returns the
+// curve as text. The basis functions are cosines between the public bounds. Cosine j is multiplied
+// by 1/j², so that the sum of the squared coefficients measures the integrated squared second
+// derivative.
 func (w *writer) curve(prefix string, v *variable, of scale) string {
 	c := &w.columns[v.smooth.column]
 	x := w.vector(v.smooth.column) + "[n]"
@@ -199,7 +203,7 @@ func (w *writer) curve(prefix string, v *variable, of scale) string {
 const mostLevelsOfGroups = 100_000
 
 // effects declares the coefficients that vary between the levels of a group, and returns the terms
-// that they add to the predictor.
+// to add to the predictor.
 func (w *writer) effects(prefix string, g group, of scale) []string {
 	inner := w.sumOf(g.effects)
 	if len(inner.groups) > 0 || len(inner.offsets) > 0 {
@@ -248,16 +252,17 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 	return lines
 }
 
-// centred declares a vector of effects with normal priors of mean 0, whose sd is the parameter sd.
-// The study cannot replace this prior, because the sd would then have no effect.
+// centred declares a vector of effects that have normal priors with mean 0. Their standard
+// deviation is the parameter sd. The study cannot replace these priors, because sd would no longer
+// have any effect.
 func (w *writer) centred(name, sd string, length int, from string) {
 	w.parameters = append(w.parameters, fmt.Sprintf("vector[%d] %s;", length, name))
 	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})
 }
 
 // correlated declares the correlated effects of a group, and returns their names. An effect is its
-// sd times a combination of independent standard normal effects, weighted by a row of the
-// correlations' Cholesky factor.
+// standard deviation times a weighted sum of independent standard normal effects. The weights are a
+// row of the Cholesky factor of the correlation matrix.
 func (w *writer) correlated(prefix, by string, g group, designs []design, sds []string, levels int) []string {
 	if len(designs) > 20 {
 		fail("E606", g.at, "%d correlated effects: at most 20 are possible. Write (x || site).", len(designs))
@@ -279,8 +284,9 @@ func (w *writer) correlated(prefix, by string, g group, designs []design, sds []
 	return effects
 }
 
-// levelsOfGroup returns the name of a group, an expression for the number of a record's level, and
-// the number of levels. The levels of several columns are combined.
+// levelsOfGroup returns the name of a group, an expression for the number of the level that a
+// record belongs to, and the number of levels. If there are several columns, their levels are
+// combined.
 func (w *writer) levelsOfGroup(g group) (name, index string, levels int) {
 	var names []string
 	for _, n := range g.by {

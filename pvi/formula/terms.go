@@ -8,13 +8,15 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A term is a product of variables, given by their indices. The empty term is the intercept.
+// A term is a product of variables, which are given by their indices. The empty term is the
+// intercept.
 type term []int
 
-// key identifies the term. It ignores the order of variables, so a:b and b:a have the same key.
+// key identifies the term. It does not depend on the order of the variables, so a:b and b:a have
+// the same key.
 func (t term) key() string { return fmt.Sprint(slices.Sorted(slices.Values(t))) }
 
-// with multiplies two terms. Common variables occur once in the product.
+// with returns the product of two terms. Variables that both have occur only once in it.
 func (t term) with(u term) term {
 	out := slices.Clone(t)
 	for _, v := range u {
@@ -25,8 +27,8 @@ func (t term) with(u term) term {
 	return out
 }
 
-// A group is a group term such as (1 + x | site): the coefficients before the bar differ between
-// the levels after it.
+// A group is a group term such as (1 + x | site). The coefficients before the bar differ between
+// the levels after the bar.
 type group struct {
 	effects    *node
 	by         []*node // columns whose combined levels form the groups
@@ -65,7 +67,7 @@ func (s *sum) remove(t term) {
 	s.terms = slices.DeleteFunc(s.terms, func(u term) bool { return u.key() == t.key() })
 }
 
-// sumOf reads n, the right side of a formula, as a list of terms. It multiplies out products and
+// sumOf turns n, the right side of a formula, into a list of terms. It multiplies out products and
 // powers. As in R, terms with fewer variables come first.
 func (w *writer) sumOf(n *node) *sum {
 	s := &sum{intercept: true}
@@ -159,7 +161,7 @@ func (w *writer) power(n *node) []term {
 	return all
 }
 
-// union returns the terms of all lists, without repetitions.
+// union returns the terms of all lists, without duplicates.
 func (w *writer) union(at syntax.Span, lists ...[]term) []term {
 	seen := map[string]bool{}
 	var all []term
@@ -188,8 +190,8 @@ func (w *writer) products(at syntax.Span, a, b []term) []term {
 	return w.union(at, all)
 }
 
-// addGroups adds a group term to s. A nested group a/b gives the levels of a, and the combinations
-// of levels of a and b.
+// addGroups adds a group term to s. If groups are nested, as in a/b, it adds one for the levels of
+// a and one for the combinations of levels of a and b.
 func (w *writer) addGroups(s *sum, n *node) {
 	by := n.args[1]
 	if by.kind == isOperator && (by.text == "|" || by.text == "||") || n.args[0].kind == isOperator && strings.HasPrefix(n.args[0].text, "|") {
@@ -200,8 +202,8 @@ func (w *writer) addGroups(s *sum, n *node) {
 	}
 }
 
-// nested returns the groups on the right side of a group term, such as a and a:b for a/b. Each is a
-// list of columns whose levels are combined.
+// nested returns the groups on the right side of a group term, such as a and a:b for a/b. Each
+// group is a list of columns whose levels are combined.
 func (w *writer) nested(by *node) [][]*node {
 	switch {
 	case by.kind == isName:

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// Limits of a formula.
+// These constants limit the size of a formula.
 const (
 	maxText    = 16 << 10 // length in bytes
 	maxTokens  = 1_024
@@ -35,14 +35,14 @@ type token struct {
 	at    syntax.Span
 }
 
-// A mistake is the panic value for an error in a formula, from which [Write] recovers.
+// A mistake is the value to panic with when a formula has an error. [Write] recovers from it.
 type mistake struct{ syntax.Message }
 
 func fail(code string, at syntax.Span, format string, args ...any) {
 	panic(mistake{syntax.Message{Code: code, At: at, Text: fmt.Sprintf(format, args...)}})
 }
 
-// signs lists the operators of two characters.
+// signs lists the operators that have two characters.
 var signs = []string{"||", "==", "!=", "<=", ">="}
 
 const oneSign = "~+-*/^:()|,=<>"
@@ -81,8 +81,8 @@ func advice(found string) string {
 	return "."
 }
 
-// next returns the first token of source and its length in bytes. The token's kind is 0 if there is
-// none.
+// next returns the first token of source, and its length in bytes. If there is none, the kind of
+// the token is 0.
 func next(source string) (token, int) {
 	first, size := utf8.DecodeRuneInString(source)
 	switch {

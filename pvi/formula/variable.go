@@ -10,28 +10,28 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A variable is an indivisible factor of a term, such as a column or a function of a column. It has
-// one or more numbers for a record, such as the indicators of levels.
+// A variable is a factor of a term that cannot be divided further, such as a column or a function
+// of a column. It has one or more numbers per record, such as level indicators.
 type variable struct {
-	source string // its text in the formula
+	source string // text of the variable in the formula
 	at     syntax.Span
 	pieces []piece
 	full   []piece // indicators of all levels, or nil
 	smooth *smooth
 }
 
-// A piece is one number of a variable, such as the indicator of a level. A coefficient is
-// multiplied by a product of pieces, one from each variable of a term.
+// A piece is one of the numbers of a variable, such as the indicator of a level. Coefficients are
+// multiplied by products of pieces, with one piece from each variable of a term.
 type piece struct {
 	name string
 	expression
 	is *levelOf // nil unless the piece is an indicator
-	// If spread is not 0, the piece has this sd and mean 0. Otherwise they are computed from
-	// synthetic records.
+	// If spread is not 0, it is the standard deviation of the piece, whose mean is 0. If it is 0, both
+	// are computed from synthetic records.
 	spread float64
 }
 
-// A levelOf identifies a level by the indices of its column and of the level.
+// A levelOf identifies a level by the index of its column and its index within the column.
 type levelOf struct{ column, level int }
 
 // A smooth is a curve s(x) of a column, with the given number of basis functions.
@@ -84,8 +84,8 @@ func (w *writer) describe(v *variable, n *node) {
 
 const noSum = " relates records to each other, so that the log density is not a sum over records. If the values belong to one person, make the person the record, and write the model as a program."
 
-// refusedTerms explains by name why a term of R or brms is not supported, or names a formula to use
-// instead.
+// refusedTerms explains why certain terms of R or brms are not supported, or says which formula to
+// use instead.
 var refusedTerms = map[string]string{
 	"ar": "ar()" + noSum, "ma": "ma()" + noSum, "arma": "arma()" + noSum, "cosy": "cosy()" + noSum, "unstr": "unstr()" + noSum,
 	"sar": "sar()" + noSum, "car": "car()" + noSum, "fcor": "fcor()" + noSum,
@@ -105,8 +105,8 @@ var refusedTerms = map[string]string{
 	"Surv": "write an outcome with censoring as time | cens(censored).",
 }
 
-// factor makes v a variable with levels. v.full gets an indicator for each level, and v.pieces the
-// contrasts, all but the first.
+// factor makes v a variable with levels. v.full gets an indicator for each level. v.pieces gets the
+// contrasts, which are all indicators but the first.
 func (w *writer) factor(v *variable, column int, levels []string) {
 	for k, level := range levels {
 		is := expression{value: zero, levels: true, binds: atom}
@@ -115,8 +115,8 @@ func (w *writer) factor(v *variable, column int, levels []string) {
 	v.pieces = v.full[1:]
 }
 
-// mostLevels limits the levels that factor() makes of the whole numbers between the bounds of a
-// column.
+// mostLevels is the largest number of levels that factor() makes from the whole numbers between the
+// bounds of a column.
 const mostLevels = 64
 
 func (w *writer) asFactor(v *variable, n *node) {
@@ -140,11 +140,11 @@ func (w *writer) asFactor(v *variable, n *node) {
 	v.pieces = v.full[1:]
 }
 
-// legendre holds the Legendre polynomials of degree 1 to 5 in t, which are orthogonal on (−1, 1).
+// legendre has the Legendre polynomials in t of degrees 1 to 5, which are orthogonal on (−1, 1).
 var legendre = []string{"t", "(1.5 * t^2 - 0.5)", "(2.5 * t^3 - 1.5 * t)", "(4.375 * t^4 - 3.75 * t^2 + 0.375)", "(7.875 * t^5 - 8.75 * t^3 + 1.875 * t)"}
 
-// polynomial gives v polynomials of a column as pieces. They are orthogonal with sd 1 if the column
-// is uniform around its public centre.
+// polynomial adds polynomials of a column to v as pieces. If the column is uniform around its
+// public centre, they are orthogonal and have standard deviation 1.
 func (w *writer) polynomial(v *variable, n *node) {
 	degree := 1
 	switch {
@@ -215,11 +215,11 @@ func (w *writer) monotonic(v *variable, n *node) {
 	}}
 }
 
-// A namer makes unique names for variables of a program from names of columns and levels.
+// A namer makes unique names for a program's variables from the names of columns and levels.
 type namer map[string]bool
 
-// taken lists further words that cannot name a variable, besides [syntax.Reserved]: words of C++,
-// and names that the program already uses.
+// taken lists words that cannot be names of variables, in addition to those of [syntax.Reserved].
+// They are words of C++, and names that the program already uses.
 var taken = strings.Fields(`auto bool break case catch char class const default delete do double enum explicit extern float friend goto inline
 	long mutable namespace new operator private protected public register short signed sizeof static struct switch template this throw try
 	typedef typename union unsigned using var virtual volatile N n j T`)
@@ -232,7 +232,7 @@ func newNamer() namer {
 	return m
 }
 
-// unique derives an unused name from base, and marks it as used.
+// unique makes a name from base that is not used yet, and marks it as used.
 func (m namer) unique(base string) string {
 	var b strings.Builder
 	for _, r := range base {

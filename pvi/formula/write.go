@@ -9,53 +9,55 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A Request is a model as the study gives it: a formula, a family and columns.
+// A Request is a model as the study describes it, by a formula, a family and columns.
 type Request struct {
-	Version  int // version of the study language, on which default priors depend; 0 is as 2
+	Version  int // version of the study language, which determines default priors; 0 means 2
 	Formula  string
 	Family   string            // such as "poisson" or "bernoulli(probit)"
-	Positive string            // condition under which a binary outcome is 1; by default the value 1 or the second level
+	Positive string            // condition under which a binary outcome is 1; by default, the value is 1 or the second level
 	Priors   map[string]string // priors that replace defaults, by parameter or class
 	Columns  []Column
 }
 
-// A Written is a formula translated to a program.
+// A Written is a formula that has been translated to a program.
 type Written struct {
 	Text      string // program in the Stan language; N is the number of records
 	Variables []Variable
 	Priors    []Prior
 
-	// Varying reports whether the formula has group effects, curves or monotonic effects. Some
-	// effects are then products of parameters, or have priors that depend on parameters.
+	// Varying reports whether the formula has group effects, curves or monotonic effects. If it does,
+	// some effects are products of parameters, or have priors that depend on parameters.
 	Varying bool
 
-	// Effects is the program with the correlated effects of groups as generated quantities, in the
-	// units of the predictor. It is "" if there are none, or if it would be too long.
+	// Effects is the same program with the correlated group effects as generated quantities, in the
+	// units of the predictor. It is "" if there are no such effects, or if the program would be too
+	// long.
 	Effects string
 }
 
-// A Variable is data that the program declares: a column, or the indicator of a condition on it.
+// A Variable is a variable that the program declares as data. It is a column, or the indicator of a
+// condition on a column.
 type Variable struct {
 	Name   string
 	Column string
-	Is     string // condition for the indicator, or "" for the values
-	Whole  bool   // whether it is an int
+	Is     string // condition that is indicated, or "" for the values of the column
+	Whole  bool   // whether the variable is an int
 }
 
 // A Prior is the prior of a parameter of the program.
 type Prior struct {
 	Parameter string
 	Density   string // such as "normal(0, 2.5)"
-	From      string // describes the source of the density
+	From      string // says where the density comes from
 }
 
-// A PriorError is an error in the prior that the study gives under Key.
+// A PriorError is an error in the prior that has the key Key in the study.
 type PriorError struct{ Key, Text string }
 
 func (e *PriorError) Error() string { return "prior." + e.Key + " " + e.Text }
 
-// Write translates a model to a program in the Stan language. Errors have the type
-// [*syntax.Errors], [*FamilyError] or [*PriorError]. Write never panics.
+// Write translates a model to a program in the Stan language. An error has type [*syntax.Errors],
+// [*FamilyError] or [*PriorError]. Write never panics.
 func Write(r Request) (out *Written, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -105,25 +107,26 @@ type writer struct {
 
 	parameters  []string // declarations of the parameters
 	priors      []Prior
-	used        map[string]bool // keys of the study's priors that were used
-	known       []string        // parameters and classes for which the study can give priors
+	used        map[string]bool // keys of the study's priors that have been used
+	known       []string        // parameters and classes that the study can give priors for
 	varying     bool            // see [Written]
 	transformed []string
-	shown       []string // declarations of the correlated effects as generated quantities
+	shown       []string // declarations of correlated effects as generated quantities
 
-	averages map[string][2]float64 // means and sds of expressions over synthetic records, by text
+	averages map[string][2]float64 // means and standard deviations of expressions over synthetic records, by text
 
-	locals     [][2]string // names and values of a record's local variables
+	locals     [][2]string // names and values of local variables, which are different for each record
 	predictors []string
 	density    []string // statements that add the log density of one record
 
 	functions []string // functions of the program
 
 	trials string // text of the record's number of trials
-	noise  string // text of the outcome's sd around mu
+	noise  string // text of the outcome's standard deviation around mu
 }
 
-// column returns the index of the column that n names. If there is none, it refuses the formula.
+// column returns the index of the column with the name in n. If there is no such column, it refuses
+// the formula.
 func (w *writer) column(n *node) int {
 	i := slices.IndexFunc(w.columns, func(c Column) bool { return c.Name == n.text })
 	switch {
@@ -151,7 +154,8 @@ func (w *writer) declare(i int, is, declaration, name string) string {
 	return name
 }
 
-// vector returns the variable with the values of numeric column i, and declares it if necessary.
+// vector returns the variable that holds the values of numeric column i. It declares the variable
+// if necessary.
 func (w *writer) vector(i int) string {
 	if w.vectors[i] == "" {
 		w.vectors[i] = w.declare(i, "", "vector[N] %s;", w.names.unique(w.columns[i].Name))
@@ -159,8 +163,8 @@ func (w *writer) vector(i int) string {
 	return w.vectors[i]
 }
 
-// level returns the variable with the levels of column i, as numbers from 1, and declares it if
-// necessary.
+// level returns the variable that holds the levels of column i, as numbers from 1. It declares the
+// variable if necessary.
 func (w *writer) level(i int) string {
 	if w.levels[i] == "" {
 		w.levels[i] = w.declare(i, "", fmt.Sprintf("array[N] int<lower=1, upper=%d> %%s;", len(w.columns[i].Levels)), w.names.unique(w.columns[i].Name))
@@ -168,13 +172,13 @@ func (w *writer) level(i int) string {
 	return w.levels[i]
 }
 
-// count declares column i as integers, and returns the variable.
+// count declares column i as an integer variable, and returns the variable.
 func (w *writer) count(i int) string {
 	return w.declare(i, "", fmt.Sprintf("array[N] int<lower=%s> %%s;", short(w.columns[i].Low, 6)), w.names.unique(w.columns[i].Name))
 }
 
-// indicator returns an expression that is 1 for records with this level of column i, and otherwise
-// 0. It declares the variable if necessary.
+// indicator returns an expression that is 1 for records with the given level in column i, and 0 for
+// all others. It declares the variable if necessary.
 func (w *writer) indicator(i, level int) string {
 	key := [2]int{i, level}
 	if w.indicators[key] == "" {
@@ -184,8 +188,9 @@ func (w *writer) indicator(i, level int) string {
 	return w.indicators[key]
 }
 
-// local returns the name of a local variable with the given value for record n, which is computed
-// before the predictors. If there is none, it declares one named after base.
+// local returns the name of a local variable that has the given value for record n. The variable is
+// computed before the predictors. If there is none yet, local declares one with a name similar to
+// base.
 func (w *writer) local(base, value string) string {
 	if i := slices.IndexFunc(w.locals, func(l [2]string) bool { return l[1] == value }); i >= 0 {
 		return w.locals[i][0]
@@ -195,8 +200,8 @@ func (w *writer) local(base, value string) string {
 	return name
 }
 
-// parameter declares a parameter with the default prior p. The study can replace the prior by name
-// or by class. The name takes precedence.
+// parameter declares a parameter with the default prior p. The study can replace this prior, either
+// by name or by class. The name takes precedence.
 func (w *writer) parameter(p Prior, typ string, class string) {
 	w.parameters = append(w.parameters, typ+" "+p.Parameter+";")
 	for _, key := range []string{p.Parameter, class} {
@@ -213,8 +218,8 @@ func (w *writer) parameter(p Prior, typ string, class string) {
 	w.priors = append(w.priors, p)
 }
 
-// priorText returns the text of a study's prior as the program needs it. It panics with a
-// [*PriorError] unless the prior is a density with numbers as arguments.
+// priorText converts a prior from the study to text for the program. It panics with a [*PriorError]
+// unless the prior is a density whose arguments are numbers.
 func priorText(key, text string) string {
 	call, err := syntax.ParseCall(text)
 	if err == nil {
@@ -303,7 +308,7 @@ func (w *writer) outcomeColumn(n *node) int {
 	return 0
 }
 
-// outcomeVariable declares column i as the outcome, and returns the text of its value for a record.
+// outcomeVariable declares column i as the outcome, and returns text for the outcome of a record.
 func (w *writer) outcomeVariable(i int) string {
 	c := &w.columns[i]
 	switch w.family.outcome {
@@ -321,8 +326,8 @@ func (w *writer) outcomeVariable(i int) string {
 	return w.vector(i) + "[n]"
 }
 
-// categorical writes a predictor for each class but the first, whose predictor is 0, and the
-// density of the class.
+// categorical writes the density of the class, and a predictor for each class except the first. The
+// predictor of the first class is 0.
 func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side) {
 	for _, of := range sides[1:] {
 		fail("E602", of.left.at, "the family categorical has no further parameters.")
@@ -336,8 +341,8 @@ func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side)
 	w.density = []string{fmt.Sprintf("%s ~ categorical_logit([%s]');", y, strings.Join(args, ", "))}
 }
 
-// piecewise writes the density of a survival time with a constant hazard between the family's
-// times. It is a function of the program, so that a reader recognises it.
+// piecewise writes the density of a survival time whose hazard is constant between the times of the
+// family. The density is a function of the program, so that readers recognise it.
 func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	cuts := w.family.cuts
 	k := len(cuts) + 1
@@ -373,8 +378,8 @@ func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	w.likelihood(y, density{name: of, args: fmt.Sprintf("%s + mu, exp(mu) * %s", log, cumulative)}, a)
 }
 
-// further declares the family's parameters other than mu, such as sigma, and a predictor for those
-// with a formula.
+// further declares the family's parameters other than mu, such as sigma. For those that have a
+// formula, it also declares a predictor.
 func (w *writer) further(sides []side, s scale) {
 	formulas, has := map[string]side{}, "."
 	if len(w.family.further) > 0 {

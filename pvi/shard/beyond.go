@@ -2,8 +2,9 @@ package shard
 
 import "fedpvi/pvi/study"
 
-// Beyond adds to counts, by column, the number of values outside the bounds from a standardisation,
-// which [Design] moves to the nearest bound. Only the client may see the counts.
+// Beyond counts the values that lie outside the bounds from a standardisation, which [Design] moves
+// to the nearest bound. It adds the numbers to counts, by column. The counts are for the client
+// only.
 func Beyond(counts map[string]int, st *study.Study, records *Records) {
 	if st.Standardisation == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Beyond counts the values outside the bounds that a standardisation found, and Design moves them
-// to the nearest bound.
+// Values outside the bounds that a standardisation found are counted by Beyond, and moved to the
+// nearest bound by Design.
 func TestBeyond(t *testing.T) {
 	const source = `
 study = { version = 1, name = "beyond" }

@@ -27,8 +27,8 @@ type = "numeric"
 bounds = [0, 9]
 `
 
-// A date is a number of years since the declared day, without its time of day. The days were
-// counted by hand.
+// The value of a date is the number of years since the declared day; the time of day is ignored.
+// The days in the test were counted by hand.
 func TestDates(t *testing.T) {
 	st := parsed(t, datesSource)
 	var text strings.Builder
@@ -88,7 +88,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// A number is no date, although a spreadsheet may store a date as a number.
+// A number is not accepted as a date, although spreadsheets may store dates as numbers.
 func TestNumbersAreNoDates(t *testing.T) {
 	st := parsed(t, datesSource)
 	rows := &datedCells{cells{rows: [][]table.Cell{

@@ -1,8 +1,8 @@
 package shard
 
 // Deal divides the records into k shards. Unit i (see [Shard.Unit]) goes to shard parts[i]. The
-// shards share one copy of the records, and do not store which belong to the same person. Deal
-// panics unless parts has one element below k for each unit.
+// shards share one copy of the records, and do not know which records belong to the same person.
+// Deal panics unless parts has one element below k for each unit.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	if len(parts) != s.Units() {
 		panic("shard: not one part for each unit")
@@ -33,7 +33,7 @@ func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 }
 
 // Join returns a shard with the records of all given shards, of which there must be at least one.
-// It does not store which records belong to the same person.
+// The result does not know which records belong to the same person.
 func Join(shards []*Shard) *Shard {
 	all := &Shard{dim: shards[0].dim, ways: shards[0].ways, steep: shards[0].steep}
 	for _, s := range shards {
@@ -59,7 +59,8 @@ func (s *Shard) put(at int, other *Shard, i int) {
 	copy(to.slopes, of.slopes)
 }
 
-// Select returns a shard with the given records. It does not store which belong to the same person.
+// Select returns a shard with the given records. The result does not know which of them belong to
+// the same person.
 func (s *Shard) Select(rows []int) *Shard {
 	chosen := &Shard{dim: s.dim, ways: s.ways, steep: s.steep}
 	for _, i := range rows {

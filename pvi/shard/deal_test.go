@@ -28,7 +28,8 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// After Deal every record is in its part, in the order of the file, with its groups and slopes.
+// After Deal, every record is in the part it was assigned to, in the order of the file and with its
+// groups and slopes.
 func TestDeal(t *testing.T) {
 	st := parsed(t, dealt)
 	rapid.Check(t, func(t *rapid.T) {

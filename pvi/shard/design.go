@@ -12,12 +12,12 @@ type Shard struct {
 	dim    int
 	x      []float64
 	y      []float64
-	groups []int32 // level in each group term, record after record
+	groups []int32 // level of each record in each group term, record after record
 	slopes []float64
 	ways   int // number of group terms
 	steep  int // number of slopes over all group terms
 
-	// first record of each person, and then the number of records; nil unless the unit is the
+	// first record of each person, followed by the number of records; nil unless the unit is the
 	// person
 	starts []int32
 
@@ -27,8 +27,8 @@ type Shard struct {
 // Len returns the number of records.
 func (s *Shard) Len() int { return len(s.y) }
 
-// Rows returns the index of each person's first record, followed by the number of records, as
-// [dpmech.SampledConfig] needs them. It returns nil unless the privacy unit is the person.
+// Rows returns the index of each person's first record, followed by the number of records.
+// [dpmech.SampledConfig] needs this form. If the privacy unit is not the person, Rows returns nil.
 func (s *Shard) Rows() []int32 { return s.starts }
 
 // Units returns the number of units (see [Shard.Unit]).
@@ -39,8 +39,8 @@ func (s *Shard) Units() int {
 	return len(s.starts) - 1
 }
 
-// Unit returns the records of unit i, from first to end − 1. A unit is a person if the privacy unit
-// is the person, and otherwise a record.
+// Unit returns the range of records that belong to unit i, from first to end − 1. A unit is a
+// person if that is the privacy unit, and otherwise a record.
 func (s *Shard) Unit(i int) (first, end int) {
 	if s.starts == nil {
 		return i, i + 1
@@ -53,23 +53,23 @@ func (s *Shard) Dim() int { return s.dim }
 
 // Record returns the regressors and the outcome of record i. The regressors are not a copy. The
 // outcome is a number on the model's scale, 0 or 1, a count, or the index of a class. For a mixture
-// or a program it is 0, and the regressors are the values of its columns or variables.
+// or a program, the outcome is 0 and the regressors are the values of the columns or variables.
 func (s *Shard) Record(i int) (x []float64, y float64) {
 	return s.x[i*s.dim : (i+1)*s.dim], s.y[i]
 }
 
-// Groups returns the values of record i for the model's group terms: levels has the index of its
-// group in each term, and slopes the regressors whose slopes vary, for all terms.
+// Groups returns the values that record i has for the model's group terms. levels has the index of
+// the record's group in each term. slopes has the regressors whose slopes vary, for all terms.
 func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 	return s.groups[i*s.ways : (i+1)*s.ways], s.slopes[i*s.steep : (i+1)*s.steep]
 }
 
-// Described returns the values of record i for the study's tables: the columns of [study.Describe],
-// and then the column By, if any. A missing value is NaN. Shards from [Shard.Deal], [Shard.Select]
-// and [Join] do not have these values.
+// Described returns the values that record i has for the study's tables. They are those of the
+// columns in [study.Describe], followed by that of the column By if there is one. Missing values
+// are NaN. Shards from [Shard.Deal], [Shard.Select] and [Join] do not have these values.
 func (s *Shard) Described(i int) []float64 { return s.described[i] }
 
-// describe stores the values of record i that Described returns.
+// describe stores the values of record i for Described.
 func (s *Shard) describe(d *study.Describe, records *Records, i int) {
 	columns := d.Columns
 	if d.By >= 0 {
@@ -114,8 +114,8 @@ func Design(st *study.Study, records *Records) *Shard {
 	return s
 }
 
-// addEmpty adds a record with regressors NaN. Its gradient is not finite, so it adds zero to every
-// sum.
+// addEmpty adds a record whose regressors are NaN. Its gradient is not finite, so it adds zero to
+// every sum.
 func (s *Shard) addEmpty() {
 	s.x = append(s.x, slices.Repeat([]float64{math.NaN()}, s.dim)...)
 	s.y = append(s.y, 0)
@@ -166,7 +166,7 @@ func (d *designer) add(s *Shard, row []float64) {
 	}
 }
 
-// shorten scales down regressors whose norm exceeds the study's limit.
+// shorten scales down the regressors of a record if their norm exceeds the study's limit.
 func (d *designer) shorten(x []float64) {
 	most := d.study.Model.MaxNorm
 	if most == 0 {

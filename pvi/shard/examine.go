@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Problem is the reason why a value or a row does not fit a study.
+// A Problem is a reason why a value or a row does not fit a study.
 type Problem string
 
 const (
@@ -22,44 +22,45 @@ const (
 	NoDate    Problem = "not a date"        // the column has dates, and the value is not a date
 	NotWhole  Problem = "not whole"         // the column is a count, and the number is not whole
 	NoLevel   Problem = "not a level"       // the value is not among the levels of its column
-	NoPerson  Problem = "no person"         // the row names no person
-	Malformed Problem = "not in the fields" // the line is not divided into the fields of a record
+	NoPerson  Problem = "no person"         // the row does not say which person it belongs to
+	Malformed Problem = "not in the fields" // the line cannot be divided into the fields of a record
 )
 
-// problems lists the problems in the order in which they are shown.
+// problems lists all problems in the order in which they are shown.
 var problems = []Problem{Malformed, NoPerson, Missing, NoNumber, NoDate, NotWhole, NoLevel, Outside}
 
-// An Examination describes in detail how a table fits a study. It depends on single records and has
-// no noise, so only the data holder may see it.
+// An Examination describes in detail how well a table fits a study. It depends on single records
+// and has no noise, so it is for the data holder only.
 type Examination struct {
 	Report
 
-	Rows     int       `json:"rows"`              // number of rows of the table, without a header
+	Rows     int       `json:"rows"`              // number of rows in the table, without the header
 	Unit     string    `json:"rows_are_numbered"` // "line" if rows are numbered by lines of the file, otherwise "row"
 	Findings []Finding `json:"findings"`          // values and rows that do not fit, by column
 	Persons  *Persons  `json:"persons,omitempty"` // nil if no column identifies persons
 	Unused   []string  `json:"unused_columns,omitempty"`
 }
 
-// A Finding describes values of one column with the same problem.
+// A Finding describes all values in a column that have the same problem.
 type Finding struct {
 	Column  string       `json:"column,omitempty"` // empty for malformed lines
 	Problem Problem      `json:"problem"`
 	Rule    study.Policy `json:"rule"` // the study's policy for this problem
 	Count   int          `json:"count"`
-	Places  []Place      `json:"first"` // first such values, at most MostPlaces
+	Places  []Place      `json:"first"` // the first of these values, at most MostPlaces
 }
 
 // A Place is a row with a value that does not fit.
 type Place struct {
 	Row   int    `json:"row"`
-	Value string `json:"value,omitempty"` // quoted text of the value, shortened if long
+	Value string `json:"value,omitempty"` // quoted text of the value, shortened if it is long
 }
 
-// MostPlaces is the largest number of rows that a finding lists as places.
+// MostPlaces is the largest number of places that a finding lists.
 const MostPlaces = 5
 
-// Persons describes how rows are divided among persons, including rows that do not fit the study.
+// Persons describes how rows are distributed among people. It includes rows that do not fit the
+// study.
 type Persons struct {
 	Column  string `json:"column"`
 	Number  int    `json:"persons"`
@@ -67,9 +68,10 @@ type Persons struct {
 	Most    int    `json:"most_rows"`         // largest number of rows that belong to one person
 }
 
-// Examine reads records as [ReadTable] does, and lists all values that do not fit the study, with
-// quotations. It also examines records that are left out. person names the column of persons, by
-// default table.person of the study. Examine returns the records that a client would use.
+// Examine reads records in the same way as [ReadTable], and also lists and quotes all values that
+// do not fit the study, including those in records that are left out. person is the name of the
+// column that identifies people, by default table.person of the study. Examine returns the records
+// that a client would use.
 func Examine(file string, rows table.Reader, st *study.Study, person string) (*Records, *Examination, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -98,7 +100,7 @@ func Examine(file string, rows table.Reader, st *study.Study, person string) (*R
 	return records, x, nil
 }
 
-// unused returns the names of the table's columns that are not read.
+// unused returns the names of those columns of the table that are not used.
 func (d *decoder) unused(person string) []string {
 	var names []string
 	for i, name := range d.rows.Columns() {
@@ -124,7 +126,7 @@ type kind struct {
 	problem Problem
 }
 
-// row counts a row and, unless it is malformed, a row of its person.
+// row counts a row. Unless the row is malformed, it also counts it for its person.
 func (e *examiner) row(cells []table.Cell) {
 	e.number++
 	if e.person < 0 || cells == nil {
@@ -158,7 +160,7 @@ func (e *examiner) findings(st *study.Study) []Finding {
 	return all
 }
 
-// note adds a value or a malformed line to the findings of [Examine].
+// note adds a value, or a malformed line, to the findings.
 func (d *decoder) note(row int, column string, problem Problem, rule study.Policy, cell table.Cell) {
 	if d.seen == nil {
 		return
@@ -179,7 +181,7 @@ func (d *decoder) note(row int, column string, problem Problem, rule study.Polic
 	}
 }
 
-// shown quotes a value without control characters, shortened if long.
+// shown quotes a value. It removes control characters, and shortens long values.
 func shown(value string) string {
 	const most = 24
 	if r := []rune(value); len(r) > most {
@@ -188,8 +190,8 @@ func shown(value string) string {
 	return strconv.Quote(value)
 }
 
-// noteFrom adds the values of a record that do not fit to the findings, from the given column on.
-// It leaves the counts in the report unchanged.
+// noteFrom adds those values of a record that do not fit to the findings, from the given column on.
+// The counts in the report stay as they are.
 func (d *decoder) noteFrom(column int, cells []table.Cell) {
 	if d.seen == nil {
 		return

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Examine finds every value that does not fit, also several in a row, and returns the records of
-// Read.
+// Examine finds all values that do not fit, even if a row has several of them. It returns the same
+// records as Read.
 func TestExamine(t *testing.T) {
 	st := parsed(t, cellsSource)
 	fits := map[string]func(string) shard.Problem{

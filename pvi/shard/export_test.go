@@ -5,7 +5,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ReadAtMost is ReadTable with the limit most in place of MaxRows.
+// ReadAtMost is ReadTable with the limit most instead of MaxRows.
 func ReadAtMost(most int, file string, rows table.Reader, st *study.Study) (*Records, error) {
 	d := newDecoder(file, rows, st)
 	d.most = most

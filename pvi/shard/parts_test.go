@@ -26,8 +26,8 @@ missing = "impute"
 impute = 7
 `
 
-// Records are stored in parts (see perPart). Row i has the value i in the first column. In every
-// 5,000th row but the first, the second value is missing.
+// Records are stored in parts (see perPart). In the test's table, row i has the value i in the
+// first column. In every 5,000th row except the first, the second value is missing.
 func TestTablesOfManyParts(t *testing.T) {
 	st := parsed(t, partsSource)
 	const n = 20000
@@ -70,7 +70,7 @@ func TestTablesOfManyParts(t *testing.T) {
 	}
 }
 
-// Records take little more memory than their values, even while a table grows.
+// Records take little more memory than their values, even while a table is growing.
 func TestRecordsTakeTheirSize(t *testing.T) {
 	const n, columns = 100000, 10
 	row := make([]float64, columns)

@@ -44,8 +44,8 @@ func (r *Records) Keep(st *study.Study) *Records {
 	return r.Select(rows)
 }
 
-// drawn returns at most limit of a person's rows, by the ranks of [Records.Keep], in the order of
-// rows.
+// drawn returns at most limit of a person's rows, chosen by their ranks ([Records.Keep]), in the
+// order of rows.
 func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	if len(rows) <= limit {
 		return rows
@@ -66,8 +66,8 @@ func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	return kept
 }
 
-// starts returns the index of each person's first record, and the number of records. A person's
-// records must be adjacent, as after [Records.Keep].
+// starts returns the index of each person's first record, followed by the number of records. The
+// records of a person must be adjacent, as they are after [Records.Keep].
 func (r *Records) starts() []int32 {
 	starts := make([]int32, 0, r.Len()+1)
 	for i := range r.Len() {
@@ -78,8 +78,8 @@ func (r *Records) starts() []int32 {
 	return append(starts, int32(r.Len()))
 }
 
-// People returns the row numbers of each person's records, in the order in which the persons first
-// occur. Without persons, every row is one.
+// People returns the row numbers of each person's records. People are in the order in which they
+// first occur. If no column identifies people, each row counts as one.
 func (r *Records) People() [][]int {
 	if r.people == nil {
 		return single(r.Len())
@@ -106,7 +106,8 @@ func single(n int) [][]int {
 	return people
 }
 
-// person returns the person of a row or, without persons, the number of the row from 1.
+// person returns the person that a row belongs to. If no column identifies people, it returns the
+// number of the row, from 1.
 func (r *Records) person(i int) string {
 	if r.people == nil {
 		return strconv.Itoa(i + 1)

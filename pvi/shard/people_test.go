@@ -43,8 +43,8 @@ func values(records *shard.Records) (all []float64) {
 	return all
 }
 
-// Keep keeps at most rows_per_person rows of each person, next to each other. Without a person,
-// exactly its kept rows leave the result.
+// Keep keeps at most rows_per_person rows of each person, and places them next to each other. If a
+// person is removed from the file, exactly the kept rows of that person disappear from the result.
 func TestKeepOfNeighbours(t *testing.T) {
 	studies := map[int]*study.Study{1: peopleStudy(t, 1), 2: peopleStudy(t, 2), 4: peopleStudy(t, 4)}
 	rapid.Check(t, func(t *rapid.T) {
@@ -89,8 +89,9 @@ func TestKeepOfNeighbours(t *testing.T) {
 	})
 }
 
-// Keep keeps each of eight rows with probability 3/8. A share of 3000 persons has sd 0.0088, so one
-// of the eight shares is off by more than 0.05 with probability below 1e-5.
+// Keep keeps each of eight rows with probability 3/8. For 3000 people, the share has a standard
+// deviation of 0.0088. The probability that any of the eight shares is off by more than 0.05 is
+// below 1e-5.
 func TestLotIsFair(t *testing.T) {
 	const persons, rows, most = 3000, 8, 3
 	st := peopleStudy(t, most)
@@ -109,7 +110,8 @@ func TestLotIsFair(t *testing.T) {
 	}
 }
 
-// Rows that name no person are left out. Written records are read again.
+// Rows that do not say which person they belong to are left out. Records that were written can be
+// read again.
 func TestReadPersons(t *testing.T) {
 	st := peopleStudy(t, 2)
 	records, report := read(t, st, "x,patient,y\n1, anna ,no\n2,?,yes\n3,bo,yes\n4,anna,yes\n5,,no\n")
@@ -133,9 +135,9 @@ func TestReadPersons(t *testing.T) {
 	}
 }
 
-// White space makes no other person, and text without a visible character names nobody. Otherwise
-// rows of several persons would count as one person's, and without one of them Keep would keep
-// other rows of the rest.
+// White space does not make a different person, and text without a visible character does not
+// identify anyone. Otherwise, rows of several people would count as those of one. If one of these
+// people were removed, Keep would keep different rows of the others.
 func TestBlankNamesNobody(t *testing.T) {
 	for _, table := range []string{`missing = ["NA"]`, `missing = []`, `missing = ["NA"], trim = true`} {
 		source := strings.Replace(fmt.Sprintf(peopleSource, 2), `trim = true, missing = ["", "?"]`, table, 1)
@@ -169,7 +171,7 @@ func TestDealKeepsPersons(t *testing.T) {
 	}
 }
 
-// The kept rows of a person do not depend on other persons' rows.
+// The rows that Keep keeps for a person do not depend on other people's rows.
 func FuzzKeep(f *testing.F) {
 	st := peopleStudy(f, 2)
 	f.Add("patient,x,y\na,1,no\nb,2,yes\na,3,no\na,4,no\n")

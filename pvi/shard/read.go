@@ -21,11 +21,12 @@ type Report struct {
 	Malformed int            `json:"malformed,omitempty"`
 	Clamped   map[string]int `json:"at_bounds,omitempty"` // values moved to a bound, by column
 	Imputed   map[string]int `json:"imputed,omitempty"`   // missing values replaced, by column
-	Surplus   int            `json:"surplus,omitempty"`   // records left out because their person has too many
+	Surplus   int            `json:"surplus,omitempty"`   // records left out because the person they belong to has too many
 	Beyond    map[string]int `json:"off_scale,omitempty"` // values outside the scale from a standardisation, by column
-	// records and lines left out although the study says "refuse", or nothing, about them
+	// records and lines that were left out although the study says "refuse", or does not say how to
+	// treat them
 	Refused int    `json:"unexpected,omitempty"`
-	First   *Error `json:"-"` // why the first of them was left out
+	First   *Error `json:"-"` // why the first of these was left out
 }
 
 // LeftOut returns the number of records and lines that do not fit the study.
@@ -73,8 +74,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// MaxRows is the largest number of rows of a table, including those left out. A small damaged or
-// compressed file can state any number of rows, and would be read without end.
+// MaxRows is the largest number of rows in a table, including those that are left out. A small file
+// that is damaged or compressed may claim to have any number of rows, and reading it would never
+// end.
 const MaxRows = 1 << 27
 
 // Read reads records from a text file in the format of the study. See [ReadTable].
@@ -124,15 +126,15 @@ func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Repor
 	return d.records, d.report, nil
 }
 
-// A New is a table of records for predictions. It may lack columns.
+// A New is a table of records for predictions. Columns may be missing.
 type New struct {
 	*Records
 	Rows   []int  // row of each record in the table, see [table.Reader]
-	Absent []bool // whether the table lacks each column; records then have a value within its bounds
+	Absent []bool // whether each column is missing in the table; records then have a value within its bounds
 }
 
-// ReadNew reads records for predictions. It leaves out records as [ReadTable] does, but keeps all
-// records of a person.
+// ReadNew reads records for predictions. It leaves out the same records as [ReadTable], but keeps
+// all records of a person.
 func ReadNew(file string, rows table.Reader, st *study.Study) (*New, Report, error) {
 	d := newDecoder(file, rows, st)
 	n := &New{Records: d.records, Absent: make([]bool, len(st.Columns))}
@@ -170,7 +172,7 @@ func newDecoder(file string, rows table.Reader, st *study.Study) *decoder {
 	return d
 }
 
-// read reads all rows, and calls kept after each that becomes a record.
+// read reads all rows. It calls kept after each row that becomes a record.
 func (d *decoder) read(kept func()) error {
 	for read := 0; ; read++ {
 		before := d.records.Len()
@@ -203,7 +205,8 @@ func (d *decoder) read(kept func()) error {
 	}
 }
 
-// located adds the file to a reader's error. For a malformed row it returns an [Error].
+// located adds the name of the file to a reader's error. For a malformed row, it returns an
+// [Error].
 func located(file string, err error) error {
 	var malformed *table.Malformed
 	if errors.As(err, &malformed) {
@@ -237,23 +240,23 @@ type decoder struct {
 	file    string
 	rows    table.Reader
 	most    int   // largest number of rows
-	cellOf  []int // index in a row of the cell of each declared column
+	cellOf  []int // index of each declared column's cell in a row
 	person  int   // index of the cell that identifies the person, or −1
 	records *Records
 	report  Report
 	row     []float64
 	counted []bool    // columns that must have whole numbers
-	absent  []bool    // columns that the table lacks; nil if it must have all
+	absent  []bool    // columns that are missing in the table; nil if it must have all
 	seen    *examiner // nil unless [Examine] reads the table
-	missing []int     // columns missing in the present record; nil unless the study describes records
+	missing []int     // columns in which the current record has no value; nil unless the study describes records
 }
 
 func (d *decoder) errorf(column, format string, args ...any) error {
 	return &Error{File: d.file, Line: d.rows.Row(), Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
-// findColumns finds the cells of the columns. They are in the study's order if the table does not
-// name them.
+// findColumns finds the cell of each column. If the table has no column names, cells are in the
+// order of the study.
 func (d *decoder) findColumns() (err error) {
 	d.cellOf, d.person = make([]int, len(d.study.Columns)), -1
 	names := d.rows.Columns()
@@ -265,7 +268,7 @@ func (d *decoder) findColumns() (err error) {
 	}
 	for i, c := range d.study.Columns {
 		if d.absent != nil && d.absent[i] {
-			d.row[i] = c.Low // the lower bound stands for an absent column; for levels it is 0, the first
+			d.row[i] = c.Low // the lower bound stands in for a missing column; for levels it is 0, the first level
 			continue
 		}
 		if d.cellOf[i], err = d.find(names, c.Name); err != nil {
@@ -295,12 +298,12 @@ func (d *decoder) find(header []string, name string) (int, error) {
 	return at, nil
 }
 
-// distinct is the smallest length of a column's name at which a similar field of the first line is
-// a misspelt name rather than a value.
+// distinct is the shortest length of a column name for which a similar field in the first line is
+// taken for a misspelt name and not for a value.
 const distinct = 5
 
-// nearest suggests a remedy for a column that the header does not name. It quotes a field only if
-// that is almost the name of the column, because without a header the first line is a record, whose
+// nearest suggests a remedy if a column is missing in the header. It quotes a field only if the
+// field is almost the name of the column. Without a header, the first line would be a record, whose
 // values must not appear in a message.
 func nearest(header []string, name string) string {
 	if len(header) == 1 {

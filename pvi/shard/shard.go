@@ -7,25 +7,25 @@ package shard
 
 import "fedpvi/pvi/study"
 
-// Records is a table of decoded values with a column for each declared column of the study. A value
-// is a number or the index of a level.
+// Records is a table of decoded values. It has a column for each column that the study declares. A
+// value is a number or the index of a level.
 type Records struct {
 	columns int
 	len     int         // number of rows
-	values  [][]float64 // a slice for every perPart rows, because a single one would be copied whenever it grew
-	// whether each value was missing, in slices like values; nil if none was, or if no tables need
-	// this
+	values  [][]float64 // one slice for every perPart rows, because a single slice would have to be copied whenever it grew
+	// whether each value was missing, in slices like those of values; nil if none was, or if no tables
+	// need to know
 	missing [][]bool
-	people  []string // person of each row; nil if every row is a person
-	empty   int      // records left out that still count, see leaveOut
+	people  []string // person that each row belongs to; nil if each row counts as a person
+	empty   int      // number of records that were left out but still count, see leaveOut
 }
 
-// perPart is the number of rows in each slice of Records.values but the last.
+// perPart is the number of rows in each slice of Records.values. The last slice may have fewer.
 const perPart = 1 << 12
 
-// leaveOut is called for a record that is left out. If batches have a fixed size, the number of
-// records is public, but the number of records that fit is private. leaveOut then counts an empty
-// record, which adds zero to every sum. In other studies, and in version 1, it does nothing.
+// leaveOut is called for each record that is left out. If batches have a fixed size, the number of
+// records is public, but it is private how many of them fit. leaveOut then counts an empty record,
+// which adds zero to every sum. In other studies, and in version 1, it does nothing.
 func (r *Records) leaveOut(st *study.Study) {
 	if st.Version > 1 && st.Inference.Descent.Sampling == study.WithoutReplacement {
 		r.empty++
@@ -58,13 +58,13 @@ func appendRow[T any](parts [][]T, n int, row []T) [][]T {
 		return parts
 	}
 	var part []T
-	if n > 0 { // later parts get their full size at once; the first grows, because most tables are small
+	if n > 0 { // all parts but the first get their full size at once; the first one grows, because most tables are small
 		part = make([]T, 0, perPart*len(row))
 	}
 	return append(parts, append(part, row...))
 }
 
-// Append adds a record, one value for each declared column.
+// Append adds a record, with one value for each declared column.
 func (r *Records) Append(row []float64) {
 	r.columns = len(row)
 	r.values = appendRow(r.values, r.len, row)
@@ -74,7 +74,7 @@ func (r *Records) Append(row []float64) {
 	r.len++
 }
 
-// markMissing stores which values of record i were missing and replaced.
+// markMissing stores which values of record i were missing and have been replaced.
 func (r *Records) markMissing(i int, columns []int) {
 	if len(columns) > 0 && r.missing == nil {
 		none := make([]bool, r.columns)
@@ -87,7 +87,7 @@ func (r *Records) markMissing(i int, columns []int) {
 	}
 }
 
-// missed returns the columns whose value was missing in record i.
+// missed returns the columns in which record i had no value.
 func (r *Records) missed(i int) (columns []int) {
 	if r.missing == nil {
 		return nil
@@ -100,7 +100,8 @@ func (r *Records) missed(i int) (columns []int) {
 	return columns
 }
 
-// AppendFor adds a record of the named person. A table uses it for all records or for none.
+// AppendFor adds a record that belongs to the given person. It must be used for either all records
+// of a table or none.
 func (r *Records) AppendFor(person string, row []float64) {
 	r.Append(row)
 	r.people = append(r.people, person)

@@ -166,8 +166,8 @@ func TestDesignShortens(t *testing.T) {
 
 const header = "sex;age;stage;y\n"
 
-// A record that does not fit is left out, and those around it are read. The report gives its
-// position but no value.
+// A record that does not fit is left out, and the records before and after it are read. The report
+// says where it is, but contains no value.
 func TestRecordsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name, line string
@@ -203,8 +203,8 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Each record is read as if it were alone. Otherwise one record could decide which others are used:
-// an open quote would join all lines up to the next one.
+// Each record is read as if it were the only one. Otherwise, a record could decide which other
+// records are used. For example, an open quote would join all lines up to the next quote.
 func TestRecordsAreReadOneByOne(t *testing.T) {
 	studies := []*study.Study{parse(t), parse(t, "trim = true", "trim = false"), parse(t, `separator = ";"`, `separator = "x"`)}
 	rapid.Check(t, func(t *rapid.T) {
@@ -239,7 +239,7 @@ func TestRecordsAreReadOneByOne(t *testing.T) {
 	})
 }
 
-// The error names the position in the file but quotes no value.
+// The error says where it is in the file, but does not quote any value.
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
@@ -273,8 +273,9 @@ func TestMarkOfUTF8(t *testing.T) {
 	}
 }
 
-// With batches of a fixed size, the number of records is public, but not how many fit. So records
-// that are left out count, with regressors NaN, which add zero to every sum.
+// If batches have a fixed size, the number of records is public, but it is private how many of them
+// fit. So records that are left out still count. Their regressors are NaN, and they add zero to
+// every sum.
 func TestLeftOutRecordsCount(t *testing.T) {
 	file := header + "f;30;I;1\nf;30;I;99\nbroken\nf;31;I;2\n"
 	for _, c := range []struct {
@@ -321,8 +322,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Counts are whole numbers that Design does not scale. Binary outcomes become 0 or 1, and groups
-// the index of their level.
+// Counts are whole numbers, which Design does not scale. Binary outcomes become 0 or 1, and groups
+// become the index of their level.
 func TestDesignOfOtherFamilies(t *testing.T) {
 	counting := parse(t, `family = "linear"`, `family = "poisson"`, "noise_sd = 1\n", "")
 	if _, report := read(t, counting, "sex;age;stage;y\nf;30;I;2.5\n"); report.First == nil || !strings.Contains(report.First.Error(), "r.csv:2: column y: the value is not a whole number") {

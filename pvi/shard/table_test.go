@@ -58,7 +58,8 @@ func (c *cells) Next() ([]table.Cell, error) {
 	return c.rows[c.row-1], nil
 }
 
-// Numbers, text with a decimal point and text with a decimal comma give the same records.
+// It makes no difference to the records whether values are stored as numbers, as text with a
+// decimal point, or as text with a decimal comma.
 func TestFormOfValuesDoesNotMatter(t *testing.T) {
 	st := parsed(t, cellsSource)
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,7 +89,7 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 					t.Fatalf("%s: %d records, want %d, or record %d differs", name, got.Len(), want.Len(), i)
 				}
 			}
-			report.First, wantReport.First = nil, nil // the line numbers of a text file differ
+			report.First, wantReport.First = nil, nil // line numbers are different in a text file
 			if diff := cmp.Diff(wantReport, report); diff != "" {
 				t.Fatalf("%s: report (-want +got):\n%s", name, diff)
 			}
@@ -110,8 +111,8 @@ func TestMissingCells(t *testing.T) {
 	}
 }
 
-// A table with too many rows is refused, even if all are left out. A small damaged file can state
-// any number of rows.
+// A table with too many rows is refused, even if all of them are left out. A small damaged file may
+// claim to have any number of rows.
 func TestTooManyRows(t *testing.T) {
 	st := parsed(t, cellsSource)
 	number := func(x float64) table.Cell { return table.Cell{Kind: table.Number, Number: x} }

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// textOf returns the text of a cell: "" if missing, and a number with the fewest digits that
-// distinguish it.
+// textOf returns the text of a cell. It is "" if the value is missing. A number gets the fewest
+// digits that distinguish it from all others.
 func textOf(cell table.Cell) string {
 	switch cell.Kind {
 	case table.Number:
@@ -25,8 +25,8 @@ func textOf(cell table.Cell) string {
 	return cell.Text
 }
 
-// value decodes a cell by the study's policies. If the record must be left out, it returns Drop or
-// an error.
+// value decodes a cell according to the study's policies. If the record must be left out, it
+// returns Drop or an error.
 func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, error) {
 	x, problem := d.judge(column, cell)
 	if problem == fits {
@@ -35,7 +35,8 @@ func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, err
 	return d.settle(column, x, problem, cell)
 }
 
-// settle applies the study's rule for problem. It returns another value, Drop, or an error.
+// settle applies the study's rule for a problem. It returns a replacement for the value, Drop, or
+// an error.
 func (d *decoder) settle(column int, x float64, problem Problem, cell table.Cell) (float64, study.Policy, error) {
 	c := &d.study.Columns[column]
 	rule := ruleFor(c, problem)
@@ -51,7 +52,7 @@ func (d *decoder) settle(column int, x float64, problem Problem, cell table.Cell
 		if d.missing != nil {
 			d.missing = append(d.missing, column)
 		}
-		x, problem = d.spelled(column, c.Imputed, false) // a study always writes numbers with a decimal point
+		x, problem = d.spelled(column, c.Imputed, false) // in a study, numbers always have a decimal point
 		if problem == fits {
 			return x, "", nil
 		}
@@ -60,7 +61,7 @@ func (d *decoder) settle(column int, x float64, problem Problem, cell table.Cell
 	return 0, study.Refuse, d.errorf(c.Name, "%s", d.describe(c, problem))
 }
 
-// ruleFor returns the study's rule for a problem with values of a column.
+// ruleFor returns the study's rule for values of a column that have the given problem.
 func ruleFor(c *study.Column, problem Problem) study.Policy {
 	rule := study.Refuse
 	switch problem {
@@ -75,7 +76,7 @@ func ruleFor(c *study.Column, problem Problem) study.Policy {
 	return rule
 }
 
-// describe describes the problem of a value without quoting the value.
+// describe describes the problem that a value has, without quoting the value.
 func (d *decoder) describe(c *study.Column, problem Problem) string {
 	switch problem {
 	case Missing:
@@ -92,7 +93,8 @@ func (d *decoder) describe(c *study.Column, problem Problem) string {
 	return fmt.Sprintf("the value is outside the bounds [%s, %s] that the study declares", c.Text(c.Low), c.Text(c.High))
 }
 
-// judge decodes a cell without policies. The value is valid if the reason is fits or Outside.
+// judge decodes a cell without applying policies. The value can be used if the reason is fits or
+// Outside.
 func (d *decoder) judge(column int, cell table.Cell) (float64, Problem) {
 	c := &d.study.Columns[column]
 	if cell.Kind == table.Number && c.Type == study.Numeric && !c.Dated && !math.IsNaN(cell.Number) {
@@ -124,7 +126,7 @@ func (d *decoder) spelled(column int, field string, comma bool) (float64, Proble
 	return 0, NoLevel
 }
 
-// parse returns the number that text spells, with a decimal comma if comma is true, or NaN.
+// parse returns the number that text stands for, or NaN. If comma is true, it has a decimal comma.
 func parse(text string, comma bool) float64 {
 	if comma {
 		if strings.Contains(text, ".") {
@@ -139,7 +141,7 @@ func parse(text string, comma bool) float64 {
 	return x
 }
 
-// bounded checks a number. It returns x with NoNumber, NotWhole, Outside or fits.
+// bounded checks a number. It returns x, together with NoNumber, NotWhole, Outside or fits.
 func (d *decoder) bounded(column int, x float64) (float64, Problem) {
 	c := &d.study.Columns[column]
 	switch {

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Write writes records in the format of the study, so that [Read] reads the same values. These are
-// the values after decoding, so clamped and imputed ones are the new values. The column of persons,
-// if any, comes last.
+// Write writes records in the format of the study, so that [Read] reads the same values. It writes
+// decoded values, in which clamping and imputation have already been applied. If there is a column
+// that identifies people, it comes last.
 func Write(w io.Writer, st *study.Study, records *Records) error {
 	out := csv.NewWriter(w)
 	out.Comma = st.Table.Separator
@@ -47,8 +47,9 @@ func Write(w io.Writer, st *study.Study, records *Records) error {
 	return nil
 }
 
-// field returns the text for the value x of column c. For a number it is the shortest that Read
-// reads as the same number and not as a missing value. For a date it is the nearest day.
+// field returns the text for the value x of column c. For a number, it is the shortest text that
+// Read turns into the same number and does not take for a missing value. For a date, it is the
+// nearest day.
 func field(st *study.Study, c *study.Column, x float64) string {
 	if c.Type != study.Numeric {
 		return c.Levels[int(x)]

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sameAfterWriting fails the test unless Read returns the records that Write wrote.
+// sameAfterWriting fails the test unless Read returns the same records that Write has written.
 func sameAfterWriting(t *testing.T, st *study.Study, records *shard.Records) {
 	t.Helper()
 	var file bytes.Buffer
@@ -48,7 +48,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// The shortest text of some numbers, such as 60, stands for a missing value.
+// For some numbers, such as 60, the shortest text stands for a missing value.
 func TestWriteWhatLooksMissing(t *testing.T) {
 	st := parsed(t, source)
 	st.Table.Missing = []string{"7", "60"}

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// AgainstPrior writes a table that compares posteriors with priors on the model's scale, and shows
-// how far means move if priors are half or twice as wide.
+// AgainstPrior writes a table that compares posteriors with priors on the model's scale. The table
+// also shows how far the means would move if priors were half or twice as wide.
 func AgainstPrior(w io.Writer, all []fit.AgainstPrior) error {
 	rows := [][]string{{"", "prior mean", "prior sd", "sd / prior sd", "mean moves if priors are half as wide", "twice as wide"}}
 	for i := range all {

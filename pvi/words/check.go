@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// Checks writes a table of posterior predictive checks. A star marks an observed statistic outside
-// the central 95 % of the drawn ones.
+// Checks writes a table of posterior predictive checks. A star marks an observed statistic that
+// lies outside the central 95 % of the drawn ones.
 func Checks(w io.Writer, all []fit.Check) error {
 	rows := [][]string{{"outcome", "observed", "2.5 %", "97.5 % of draws", "draws above", ""}}
 	for _, c := range all {

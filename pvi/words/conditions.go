@@ -9,8 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Conditions returns sentences about when a study's privacy costs hold, and about facts that they
-// leave out, such as the time of an answer. The page docs/prove/privacy.md gives the reasons.
+// Conditions returns sentences about the conditions under which a study's privacy costs hold, and
+// about information that they do not cover, such as the time at which a client answers. The page
+// docs/prove/privacy.md gives the reasons.
 func Conditions(p *pvi.Protocol) string {
 	st := p.Study()
 	f := st.Federation
@@ -31,7 +32,7 @@ func Conditions(p *pvi.Protocol) string {
 		text.WriteString(" The number of a client's records is public, and includes the records that are left out.")
 	}
 	if st.Privacy.Unit.OfRecords() && f.NominalRecords == 0 {
-		// With a nominal number of records, [pvi.NewProtocol] has checked δ.
+		// If there is a nominal number of records, [pvi.NewProtocol] has checked δ.
 		fmt.Fprintf(&text, " All clients together have fewer than %.0f records, which is one over δ: publishing one record would meet a larger δ.", math.Ceil(1/st.Privacy.Delta))
 	}
 	if f.Pace == 0 {
@@ -42,8 +43,8 @@ func Conditions(p *pvi.Protocol) string {
 	return text.String()
 }
 
-// kept returns a sentence about records that are kept although a value is missing or out of bounds,
-// because the study replaces such values. It is "" if the study does not.
+// kept returns a sentence about records that the study keeps although a value is missing or out of
+// bounds, because it replaces the value. It returns "" if the study does not do this.
 func kept(st *study.Study) string {
 	policies := map[study.Policy]bool{}
 	for _, i := range st.Reads() {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Conditions mentions, where they apply, the noise of other clients, the records that are left out,
-// the limit on sums, and when answers are sent.
+// If they apply, Conditions mentions the noise of other clients, records that are left out, the
+// limit on sums, and when answers are sent.
 func TestConditions(t *testing.T) {
 	record := []study.Override{{Key: "privacy.unit", Value: `"record"`}, {Key: "inference.solver", Value: `"clipped-analytical"`}}
 	for _, c := range []struct {

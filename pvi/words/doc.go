@@ -1,3 +1,3 @@
-// Package words describes a study in plain words for a data holder: its results, the columns that
-// it reads, the messages of a client, and the data that stay with the client.
+// Package words describes a study to a data holder in plain language: the results, the columns that
+// the study uses, the messages that a client sends, and the data that never leave the client.
 package words

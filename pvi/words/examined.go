@@ -14,15 +14,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Examined describes to a data holder how records fit a study.
+// Examined tells a data holder how well records fit a study.
 type Examined struct {
 	Study  *study.Study
-	File   string             // name of the table; empty if there is none
+	File   string             // name of the table; empty if there is no table
 	Of     *shard.Examination // nil if there is no table
 	Checks []fit.Check        // comparison with the posterior; nil if there is none
 }
 
-// Used describes how many records the study uses.
+// Used says how many records the study uses.
 func (e *Examined) Used() string {
 	x := e.Of
 	text := fmt.Sprintf("%s: the study uses %s", Plural(x.Rows, "row"), Plural(x.Records, "record"))
@@ -38,7 +38,8 @@ func (e *Examined) Used() string {
 	return text + "."
 }
 
-// Warnings warns the data holder if the number of records does not suit the study.
+// Warnings returns warnings to the data holder if the number of records is unsuitable for the
+// study.
 func (e *Examined) Warnings() []string {
 	var all []string
 	if e.Of.Records == 0 {
@@ -50,7 +51,7 @@ func (e *Examined) Warnings() []string {
 	return all
 }
 
-// Persons describes whether a person has several rows.
+// Persons says whether some people have several rows.
 func (e *Examined) Persons() string {
 	p := e.Of.Persons
 	if p == nil {
@@ -75,8 +76,8 @@ func (e *Examined) Persons() string {
 	return text + fmt.Sprintf("The study protects %s.", e.Study.Privacy.Protects())
 }
 
-// A ColumnRule tells a data holder which values a column may have, and how records with other
-// values are treated.
+// A ColumnRule tells a data holder which values a column may have, and how the study treats records
+// with other values.
 type ColumnRule struct {
 	Name    string `json:"name"`
 	Values  string `json:"values"`
@@ -84,7 +85,7 @@ type ColumnRule struct {
 	Others  string `json:"others"`
 }
 
-// valuesWidth is the width at which a list of values is wrapped.
+// valuesWidth is the width at which a list of values is broken into lines.
 const valuesWidth = 40
 
 // Columns describes the columns that the file must have.
@@ -133,7 +134,7 @@ func (e *Examined) Format() string {
 	return text + ". Files in other formats, and queries to a database, have columns with the same names."
 }
 
-// Finding tells the data holder how many values of a column have a problem, and how the study
+// Finding tells the data holder how many values in a column have a problem, and how the study
 // treats them.
 func (e *Examined) Finding(f shard.Finding) string {
 	verb := func(one, more string) string {
@@ -171,7 +172,8 @@ func (e *Examined) Finding(f shard.Finding) string {
 	return text + verb(". The record is left out.", ". The records are left out.")
 }
 
-// Places lists the first rows of a finding, the number of further rows, and their values.
+// Places lists the first rows of a finding with their values, and says how many more rows there
+// are.
 func (e *Examined) Places(f shard.Finding) string {
 	text := e.rows(f)
 	var values []string
@@ -205,7 +207,7 @@ func (e *Examined) rows(f shard.Finding) string {
 	return fmt.Sprintf("%ss %s and %s", e.Of.Unit, strings.Join(numbers[:last], ", "), numbers[last])
 }
 
-// Remedy tells the data holder how to mend a finding.
+// Remedy tells the data holder how to correct a finding.
 func (e *Examined) Remedy(f shard.Finding) string {
 	if foreign(f) {
 		return "Some of these values are not text in UTF-8. Convert the file, for example from the encoding of Windows: iconv -f WINDOWS-1252 -t UTF-8."
@@ -250,7 +252,7 @@ func (e *Examined) Remedy(f shard.Finding) string {
 	return fmt.Sprintf("%swiden the bounds of %s, or correct %s.", ask, name, rows)
 }
 
-// foreign reports whether a listed value is in another encoding than UTF-8.
+// foreign reports whether one of the listed values is not encoded in UTF-8.
 func foreign(f shard.Finding) bool {
 	return slices.ContainsFunc(f.Places, func(p shard.Place) bool {
 		value, err := strconv.Unquote(p.Value)
@@ -269,7 +271,8 @@ func (e *Examined) column(f shard.Finding) *study.Column {
 	return &e.Study.Columns[e.Study.ColumnIndex(f.Column)]
 }
 
-// Unused names the columns of the table that the study does not read, in a sentence, or is "".
+// Unused returns a sentence about columns of the table that the study does not use. It returns ""
+// if there are none.
 func (e *Examined) Unused() string {
 	if len(e.Of.Unused) == 0 {
 		return ""
@@ -277,7 +280,7 @@ func (e *Examined) Unused() string {
 	return fmt.Sprintf("The table has columns that the study does not read: %s.", strings.Join(e.Of.Unused, ", "))
 }
 
-// Warned is the sentence that is shown with every examination.
+// Warned is a sentence that is shown with each examination.
 const Warned = "This output depends on single records, without any noise. None of it was sent. Protect it as you protect the records."
 
 // Write writes the description as text.

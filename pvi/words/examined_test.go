@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Values in another encoding need another remedy than misspelled ones, also if the study leaves such
-// records out on purpose.
+// Values in a different encoding need a different remedy than misspelled ones, even if the study
+// deliberately leaves out such records.
 func TestRemedyOfAnotherEncoding(t *testing.T) {
 	const source = `
 study = { version = 3, name = "ward" }

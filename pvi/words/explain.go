@@ -14,29 +14,29 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An Explained describes a study for a data holder who decides whether to take part.
+// An Explained describes a study to a data holder who has to decide whether to take part.
 type Explained struct {
 	Study  string `json:"study"`
 	Title  string `json:"title"`
 	Digest string `json:"digest"` // SHA-256 of the study document
 
-	Model      string               `json:"model"`                  // description of the model in one line
+	Model      string               `json:"model"`                  // one-line description of the model
 	Parameters []ExplainedParameter `json:"parameters"`             // parameters, one for each element of θ
 	Record     string               `json:"record"`                 // formula of the log density of a record
-	InWords    string               `json:"record_said"`            // log density of a record in words
+	InWords    string               `json:"record_said"`            // log density of a record, described in words
 	Program    string               `json:"program"`                // SHA-256 of the record program
 	Text       string               `json:"program_text,omitempty"` // program in the Stan language
 	Notes      string               `json:"program_notes,omitempty"`
-	Formula    string               `json:"formula,omitempty"` // formula from which the program was made
+	Formula    string               `json:"formula,omitempty"` // formula that the program was made from
 	Family     string               `json:"family,omitempty"`
-	Priors     []ExplainedPrior     `json:"formula_priors,omitempty"` // priors of the parameters of the formula
+	Priors     []ExplainedPrior     `json:"formula_priors,omitempty"` // priors of the parameters in the formula
 
 	Reads  []ExplainedColumn `json:"reads"`
-	Unread []string          `json:"unread,omitempty"` // columns that a file must have but the model does not use
-	Kept   []string          `json:"kept"`             // describes which records are used
+	Unread []string          `json:"unread,omitempty"` // columns that a file must have although the model does not use them
+	Kept   []string          `json:"kept"`             // says which records are used
 	Public []string          `json:"public"`
 	Sent   []string          `json:"sent"`
-	Read   string            `json:"who_can_read"` // describes who could read a client's answer
+	Read   string            `json:"who_can_read"` // says who could read a client's answer
 	Stays  []string          `json:"stays"`
 }
 
@@ -47,14 +47,14 @@ type ExplainedParameter struct {
 	About string `json:"about"`
 }
 
-// An ExplainedPrior is the prior of a parameter of a formula, with its source.
+// An ExplainedPrior is the prior of a parameter in a formula, and says where it comes from.
 type ExplainedPrior struct {
 	Parameter string `json:"parameter"`
 	Prior     string `json:"prior"`
 	From      string `json:"from"`
 }
 
-// An ExplainedColumn describes a column that the model reads.
+// An ExplainedColumn describes a column that the model uses.
 type ExplainedColumn struct {
 	Name string `json:"name"`
 	What string `json:"what"`
@@ -131,8 +131,8 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// writeModel writes a table of parameters and priors, the log density of a record in words and as a
-// formula, and the text of the program.
+// writeModel writes a table of parameters and priors, the log density of a record both in words and
+// as a formula, and the text of the program.
 func (e *Explained) writeModel(b *strings.Builder) {
 	rows := [][]string{{"parameter", "prior", "is"}}
 	for _, q := range e.Parameters {
@@ -142,8 +142,9 @@ func (e *Explained) writeModel(b *strings.Builder) {
 	fmt.Fprintf(b, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n%s", Wrap(e.InWords), e.Record, e.ProgramText())
 }
 
-// ProgramText returns the text of the study's program with the compiler's notes, or "". The text of
-// a program from a formula begins with the formula, its priors and their sources.
+// ProgramText returns the text of the study's program with notes from the compiler, or "" if the
+// study has no program. If the program was made from a formula, the text begins with the formula
+// and its priors, and says where these come from.
 func (e *Explained) ProgramText() string {
 	if e.Text == "" {
 		return ""
@@ -172,7 +173,7 @@ func (e *Explained) writeFormula(b *strings.Builder) {
 	shortTable(b, rows, mostExplained)
 }
 
-// visible is a mapping for [strings.Map]. It replaces characters that a terminal would not show by
+// visible is meant for [strings.Map]. It replaces characters that a terminal would not show by
 // question marks, and removes carriage returns.
 func visible(r rune) rune {
 	switch {
@@ -207,12 +208,13 @@ func cost(st *study.Study) []string {
 // mostExplained is the largest number of parameters that a text lists.
 const mostExplained = 40
 
-// shortTable writes a table with a heading, rows[0], and at most the given number of further rows.
+// shortTable writes a table that has rows[0] as its heading, and at most the given number of other
+// rows.
 func shortTable(b *strings.Builder, rows [][]string, most int) {
 	if more := len(rows) - 1 - most; more > 0 {
 		rows = append(rows[:1+most], []string{fmt.Sprintf("and %d more", more), "", "--json lists all"})
 	}
-	_ = Table(b, "  ", 3, rows) // a strings.Builder returns no errors
+	_ = Table(b, "  ", 3, rows) // a strings.Builder never returns an error
 }
 
 // ExplainJSON writes the description of a study as one JSON object.
@@ -220,7 +222,7 @@ func ExplainJSON(w io.Writer, p *pvi.Protocol) error {
 	return json.NewEncoder(w).Encode(NewExplained(p))
 }
 
-// Bullet returns text as an item of a list.
+// Bullet returns text as an item in a list.
 func Bullet(text string) string {
 	lines := strings.Split(strings.TrimSuffix(Wrap(text), "\n"), "\n")
 	return "  - " + strings.Join(lines, "\n    ") + "\n"

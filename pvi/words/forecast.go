@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Forecast compares, before the study begins, its privacy noise with the contributions of records
-// or clients.
+// Forecast compares the privacy noise of a study with the contributions of records or clients. This
+// can be done before the study begins.
 func Forecast(p *pvi.Protocol) string {
 	f := p.Method().Forecast()
 	if steps, ok := method.StepsOf(p.Method()); ok {
@@ -40,8 +40,9 @@ func Forecast(p *pvi.Protocol) string {
 	return text
 }
 
-// Warning returns a warning if the noise is likely to make a study useless: many rounds may be
-// rejected, or intervals may be hardly narrower than the prior's. Otherwise it is "".
+// Warning returns a warning if there is so much noise that the study is likely to be useless: many
+// rounds may be rejected, or intervals may be hardly narrower than the prior's. If not, it returns
+// "".
 func Warning(p *pvi.Protocol) string {
 	if p.Study().Privacy.Unit == study.None {
 		return ""
@@ -57,8 +58,8 @@ func Warning(p *pvi.Protocol) string {
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
 }
 
-// At noise multipliers from leastSampledNoise on, the total noise of all steps hardly depends on
-// the sampling rate. Below it, sampling costs more than it saves.
+// For noise multipliers of leastSampledNoise or more, the total noise of all steps hardly depends
+// on the sampling rate. For smaller multipliers, sampling costs more than it saves.
 const leastSampledNoise = 2
 
 func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) string {
@@ -78,8 +79,8 @@ func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest)) + hides(p, f)
 }
 
-// hides ends a sentence with the number of records that the noise hides. It warns if these are all
-// records that the study expects.
+// hides ends a sentence with the number of records that the noise hides. If these are all the
+// records that the study expects, it adds a warning.
 func hides(p *pvi.Protocol, f method.Forecast) string {
 	text := fmt.Sprintf(", so the noise hides the contributions of up to %.0f records of the whole federation.", math.Ceil(f.Noise/f.Largest))
 	records := float64(p.Study().Federation.NominalRecords) * float64(len(p.Roster()))
@@ -89,8 +90,8 @@ func hides(p *pvi.Protocol, f method.Forecast) string {
 	return text + fmt.Sprintf(" The study expects only %.0f records of all clients together, so it is hopeless.", records)
 }
 
-// fullSignal is the ratio of signal to noise ([method.Signalled.Signal]) above which intervals
-// hardly become narrower with more clients.
+// fullSignal is the signal-to-noise ratio ([method.Signalled.Signal]) above which more clients
+// hardly make intervals narrower.
 const fullSignal = 30
 
 func signalForecast(p *pvi.Protocol, m method.Signalled, f method.Forecast) string {

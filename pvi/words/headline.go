@@ -7,9 +7,10 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Headline returns one to three sentences: the ε of a study against the strongest observer that it
-// does not trust; if it trusts the coordinator not to open single messages, the ε if it does; and a
-// warning of a very large ε. costs comes from [pvi.Protocol.Costs].
+// Headline returns one to three sentences. The first gives the study's ε against the strongest
+// observer that it does not trust. If the study trusts the coordinator not to open single messages,
+// the next gives the ε in case it does. The last warns of a very large ε. costs comes from
+// [pvi.Protocol.Costs].
 func Headline(costs []method.Cost) string {
 	strongest := method.Strongest(costs)
 	text := fmt.Sprintf("ε = %s at δ = %g under %s, against %s.", Number(strongest.Epsilon), strongest.Delta, strongest.Adjacency, strongest.View.Who)
@@ -21,11 +22,11 @@ func Headline(costs []method.Cost) string {
 	return text + large(strongest.Epsilon)
 }
 
-// Above largeEpsilon, the headline warns that the study promises next to nothing. With ε = 10, the
-// odds of a guess about one privacy unit may grow by e^10, about 22,000.
+// If ε is above largeEpsilon, the headline warns that the study promises next to nothing. With ε =
+// 10, the odds of a guess about one privacy unit can grow by a factor of e^10, about 22,000.
 const largeEpsilon = 10
 
-// large returns a warning if ε gives almost no protection, or "".
+// large returns a warning if ε gives almost no protection, and otherwise "".
 func large(epsilon float64) string {
 	if !(epsilon > largeEpsilon) {
 		return ""

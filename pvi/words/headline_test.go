@@ -9,10 +9,10 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// The headline states the ε against the strongest untrusted observer. By default, a study of
-// version 2 that opens only sums meets its target against another participant. With colluders = 0,
-// the target of 4 holds for the noise of all three clients together, and the ε against a
-// participant, which can subtract its own third, is 5.06.
+// The headline gives the ε against the strongest observer that is not trusted. By default, a study
+// of version 2 that opens only sums meets its target against another participant. With colluders =
+// 0, the target of 4 holds only for the noise of all three clients together. A participant can
+// subtract its own third, and against it ε is 5.06.
 func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 	none := study.Override{Key: "federation.colluders", Value: "0"}
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 	}
 }
 
-// The headline warns of an ε above 10 and states the factor e^ε.
+// The headline warns of an ε above 10 and gives the factor e^ε.
 func TestHeadlineOfALargeEpsilon(t *testing.T) {
 	for epsilon, want := range map[float64]string{2: "", 10: "", 20: "which is 4.9e+08", 1e6: "which is more than 1e+300"} {
 		got := words.Headline([]method.Cost{{Epsilon: epsilon, Delta: 1e-5}})

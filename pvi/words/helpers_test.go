@@ -36,7 +36,8 @@ func protocol(t *testing.T, source string, clients int, overrides ...study.Overr
 	return p
 }
 
-// says checks that got contains each text in want, and not the text not unless it is empty.
+// says checks that got contains each of the texts in want and, unless not is empty, does not
+// contain not.
 func says(t *testing.T, got string, want []string, not string) {
 	t.Helper()
 	for _, text := range want {

@@ -9,13 +9,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Bounds closer together than narrow times the larger of their absolute values select few records,
-// of which the text warns. For dates, narrow is in years.
+// If the distance between a column's bounds is less than narrow times the larger of their absolute
+// values, they select few records, and the text warns of this. For dates, narrow is in years.
 const narrow = 0.1
 
-// recordsKept states for each column which values a record must have for the study to use it. Data
-// holders need this, because the results are about the used records only, which may belong to few
-// people.
+// recordsKept says, for each column, which values a record must have to be used in the study. Data
+// holders need to know this, because the results are about these records only, and they may belong
+// to few people.
 func recordsKept(st *study.Study) []string {
 	reads := st.Reads()
 	var out []string
@@ -54,8 +54,8 @@ func span(c *study.Column) string {
 	return strings.TrimSpace(fmt.Sprintf("a number in [%s, %s] %s", Number(c.Low), Number(c.High), c.Unit))
 }
 
-// sliceOf describes the bounds of a column if they are narrow and records outside are left out.
-// Otherwise it is "".
+// sliceOf describes the bounds of a column if they are narrow and records outside them are left
+// out. If not, it returns "".
 func sliceOf(c *study.Column) string {
 	if c.Type != study.Numeric || c.Outside == study.Clamp {
 		return ""
@@ -70,7 +70,7 @@ func sliceOf(c *study.Column) string {
 	return fmt.Sprintf("%s from %s to %s", c.Name, text(c.Low), text(c.High))
 }
 
-// policies describes how a record is treated if its value in the column is missing or not allowed.
+// policies says how a record is treated if its value in the column is missing or not allowed.
 func policies(c *study.Column) string {
 	others := "; records with other values are left out"
 	if c.Outside == study.Clamp {

@@ -7,8 +7,9 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// The description of a study names every column with its bounds or levels, and states every rule
-// that leaves records out. It points out narrow slices, and columns that only choose records.
+// The description of a study lists every column with its bounds or levels, and every rule that
+// leaves out records. It points out narrow slices, and columns that are used only to choose
+// records.
 func TestRecordsThatCount(t *testing.T) {
 	const columns = `
 [[column]]

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Guess describes in words that the probability of a correct guess is at most the given one. The guess
-// is whether a data set or its neighbour was used. protects names the privacy unit, such as "one row".
+// Guess says that the probability of a correct guess is at most the given one. The guess is about
+// whether a data set or its neighbour was used. protects is the privacy unit, such as "one row".
 func Guess(protects string, adjacency accountant.Adjacency, most float64) string {
 	guess := "whether " + protects + " is there or not"
 	switch adjacency {
@@ -21,12 +21,13 @@ func Guess(protects string, adjacency accountant.Adjacency, most float64) string
 	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, most)
 }
 
-// Coin ends every text with a probability from [Guess], for comparison with a blind guess.
+// Coin follows each probability from [Guess], so that readers can compare it with a blind guess.
 const Coin = "Tossing a coin is right with probability 0.5."
 
-// RightGuess returns an upper bound on the probability that an observer guesses right which of two
-// neighbouring data sets the releases are from, if both are equally likely. If the releases are
-// equivalent to a Gaussian one, the bound follows from its μ and is smaller than the one from ε and δ.
+// RightGuess returns an upper bound on the probability that an observer guesses correctly which of
+// two neighbouring data sets the releases come from, if both are equally likely. If the releases
+// are equivalent to a Gaussian release, the bound is computed from its μ and is smaller than the
+// bound from ε and δ.
 func RightGuess(c method.Cost) float64 {
 	if c.Mu > 0 {
 		return accountant.GaussianGuess(c.Mu)
@@ -34,7 +35,7 @@ func RightGuess(c method.Cost) float64 {
 	return (1 + accountant.AdvantageBound(c.Epsilon, c.Delta)) / 2
 }
 
-// Meaning explains the costs for the strongest observer of a study as probabilities of a correct
+// Meaning explains the costs for the strongest observer of a study by probabilities of a correct
 // guess. costs comes from [pvi.Protocol.Costs].
 func Meaning(protects string, costs []method.Cost) string {
 	strongest := method.Strongest(costs).View

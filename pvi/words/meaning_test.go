@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// If randomised response of cost ε releases a secret bit, the best guess is right with probability
-// e^ε/(1 + e^ε). No mechanism with this ε allows a better guess, so Meaning must state this
-// probability.
+// If a secret bit is released by randomised response with cost ε, the best guess is right with
+// probability e^ε/(1 + e^ε). No mechanism with the same ε allows a better guess, so this is the
+// probability that Meaning must give.
 func TestMeaningIsTheBoundOfRandomisedResponse(t *testing.T) {
 	view := method.View{Name: method.Coordinator, Who: "the coordinator"}
 	for _, epsilon := range []float64{.1, 1, 4} {
@@ -30,8 +30,8 @@ func TestMeaningIsTheBoundOfRandomisedResponse(t *testing.T) {
 	}
 }
 
-// A Gaussian release of μ moves a normal distribution by μ sds. The best guess says on which side of the
-// middle the release is.
+// A Gaussian release with parameter μ shifts a normal distribution by μ standard deviations. The
+// best guess is based on which side of the middle the release is.
 func TestMeaningOfAGaussianRelease(t *testing.T) {
 	view := method.View{Name: method.Coordinator, Who: "the coordinator"}
 	for _, mu := range []float64{.2681, 1, 3} {

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// ErrNoRatio is returned by [Natural] and [Estimates] if ratios are wanted but the model has
+// ErrNoRatio is the error of [Natural] and [Estimates] if ratios are asked for, but the model has
 // neither odds nor rates.
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 

@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A table of ratios alone has no column of sds, and a mixed table has sds beside the other numbers.
+// A table that has only ratios has no column for standard deviations. A mixed table has standard
+// deviations for the other numbers.
 func TestRatios(t *testing.T) {
 	ratio := fit.Natural{Mean: 0, SD: .25, Low: 0, High: 0, Unit: "log odds", Ratio: "odds ratio"}
 	other := fit.Natural{Mean: 3, SD: .5, Low: 2, High: 4, Unit: "mmHg"}

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// AtTwoClients states how much less a study protects a person with rows at two clients, if its
-// target is for rows at one. Otherwise it is "".
+// AtTwoClients says how much less a study protects a person with rows at two clients, if its target
+// is for people with rows at one client only. In all other studies it returns "".
 func AtTwoClients(p *pvi.Protocol) (string, error) {
 	if p.Study().Privacy.Unit != study.Person {
 		return "", nil
@@ -29,7 +29,7 @@ func AtTwoClients(p *pvi.Protocol) (string, error) {
 	return fmt.Sprintf("A person with rows at two clients is protected less: ε = %s against %s. With privacy.people_across = 2 the study meets its target for such persons.", Number(cost.Epsilon), cost.View.Who), nil
 }
 
-// one describes the vectors that are clipped, as part of a sentence.
+// one describes the vectors that are clipped, in words that fit into a sentence.
 func one(p *study.Privacy) string {
 	if p.Unit == study.Person {
 		return "those of a person added up and"

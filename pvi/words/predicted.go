@@ -13,9 +13,10 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// PredictedCSV writes a row for each record: its row number in the table of records, and the mean,
-// the sd and three quantiles of each quantity. If log_lik is a quantity, the last column is the log
-// predictive density. A quantity that is not finite in some draws has empty cells.
+// PredictedCSV writes a row for each record. It has the record's row number in its table, and the
+// mean, the standard deviation and three quantiles of each quantity. If log_lik is one of the
+// quantities, the last column is the log predictive density. The cells of a quantity that is not
+// finite in some draws are empty.
 func PredictedCSV(w io.Writer, records *shard.New, p *fit.Predicted) (all Densities, err error) {
 	scored := slices.Contains(p.Quantities, "log_lik")
 	header := []string{"row"}
@@ -73,14 +74,14 @@ type Predictions struct {
 	Records    int      `json:"records"`
 	LeftOut    int      `json:"left_out"` // number of records that do not fit the study
 	Quantities []string `json:"quantities"`
-	Lacking    []string `json:"lacking,omitempty"` // quantities that need an absent column
+	Lacking    []string `json:"lacking,omitempty"` // quantities that could not be computed because a column is missing
 
-	// LogDensity is the sum of the log predictive densities, or nil without log_lik.
+	// LogDensity is the sum of the log predictive densities. It is nil if log_lik is not a quantity.
 	LogDensity *float64 `json:"log_density,omitempty"`
 	Uncertain  int      `json:"uncertain,omitempty"` // see [Densities]
 }
 
-// NewPredictions returns a summary of predictions. [PredictedCSV] returned the densities.
+// NewPredictions returns a summary of predictions. densities comes from [PredictedCSV].
 func NewPredictions(records *shard.New, report shard.Report, p *fit.Predicted, densities Densities) Predictions {
 	out := Predictions{Records: records.Len(), LeftOut: report.LeftOut(), Quantities: p.Quantities, Lacking: p.LeftOut, Uncertain: densities.Uncertain}
 	if sum := densities.Sum; records.Len() > 0 && !math.IsNaN(sum) && !math.IsInf(sum, 0) {
@@ -89,7 +90,7 @@ func NewPredictions(records *shard.New, report shard.Report, p *fit.Predicted, d
 	return out
 }
 
-// String returns the summary in sentences.
+// String returns the summary as sentences.
 func (p Predictions) String() string {
 	text := fmt.Sprintf("Predicted for %s: %s.", Plural(p.Records, "record"), strings.Join(p.Quantities, ", "))
 	if p.LeftOut > 0 {
@@ -107,7 +108,8 @@ func (p Predictions) String() string {
 	return Wrap(text)
 }
 
-// UncertainDensities returns a sentence about records whose log predictive densities are uncertain.
+// UncertainDensities returns a sentence about the number of records with an uncertain log
+// predictive density.
 func UncertainDensities(records int) string {
 	return fmt.Sprintf("The log predictive densities of %s are uncertain by more than 0.1: they are averages over points of the posterior, of which few are near these records.", Plural(records, "record"))
 }

@@ -11,8 +11,8 @@ import (
 // QuantitiesTitle is the title of a table of [Quantities].
 const QuantitiesTitle = "Quantities computed from the parameters"
 
-// Quantities writes a table of quantities. If pooled is not nil, it holds the same quantities from
-// the pooled records, which the table shows after a vertical bar.
+// Quantities writes a table of quantities. If pooled is not nil, it holds the same quantities
+// computed from the pooled records, and the table shows them after a vertical bar.
 func Quantities(w io.Writer, of, pooled []fit.Quantity) error {
 	columns := []string{"mean", "sd", "2.5 %", "50 %", "97.5 %"}
 	if slices.ContainsFunc(of, func(q fit.Quantity) bool { return q.Estimate != nil }) {
@@ -35,9 +35,9 @@ func Quantities(w io.Writer, of, pooled []fit.Quantity) error {
 	return Table(w, "  ", 2, rows)
 }
 
-// QuantityCells returns a quantity as cells of a table: its point estimate or, in a study with
-// intervals, the mean, the sd and three quantiles. If it is not finite in some draws, one cell says
-// so.
+// QuantityCells returns a quantity as the cells of a table row: the point estimate or, if the study
+// has intervals, the mean, the standard deviation and three quantiles. If the quantity is not
+// finite in some draws, one cell says so.
 func QuantityCells(q fit.Quantity) []string {
 	switch {
 	case q.Estimate != nil:

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Reading writes how records were changed when they were read and scaled, if at all. Only the data
-// holder may see the text.
+// Reading writes how records were changed while they were read and scaled, if they were. The text
+// is for the data holder only.
 func Reading(w io.Writer, r shard.Report) error {
 	var b strings.Builder
 	for _, did := range []struct {

@@ -10,15 +10,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ReadersOfAny tells a data holder who could read a single answer of its client, before the roster
-// is known. It states the smallest number of clients that could not, together with the coordinator.
-// Clients refuse rosters with a smaller number.
+// ReadersOfAny tells a data holder who could read a single answer of its client, as long as the
+// roster is not known. It gives the smallest number of clients that could not do so, even together
+// with the coordinator. Clients refuse rosters for which this number would be smaller.
 func ReadersOfAny(p *pvi.Protocol) string {
 	return readers(p, Plural(max(1, p.Colluders()), "client")+" (the number is fixed when the study begins, and is not smaller)")
 }
 
-// readers states who could read a single answer. hidden is the number of clients that cannot,
-// together with the coordinator.
+// readers says who could read a single answer. hidden is the number of clients that could not do
+// so, even together with the coordinator.
 func readers(p *pvi.Protocol, hidden string) string {
 	f := p.Study().Federation
 	switch {
@@ -33,7 +33,7 @@ func readers(p *pvi.Protocol, hidden string) string {
 	return CoordinatorReads
 }
 
-// CoordinatorReads is the sentence about a study whose coordinator adds up the answers.
+// CoordinatorReads is a sentence for studies in which the coordinator adds up the answers.
 const CoordinatorReads = "The coordinator can open every single answer. It promises to open only sums, and nothing makes sure that it does: a study with federation.aggregation = \"secure\" does not need this promise."
 
 func public(p *pvi.Protocol) []string {

@@ -10,8 +10,8 @@ import (
 // ScoresTitle is the title of the scores of held-out records.
 const ScoresTitle = "Held-out records, predicted"
 
-// ScoreRows returns the scores of held-out records as rows: name, estimate and standard error,
-// which may be empty.
+// ScoreRows returns the scores of held-out records as table rows. A row has a name, an estimate,
+// and a standard error, which may be empty.
 func ScoreRows(s *describe.Scored) [][]string {
 	perRecord := ""
 	if s.MeanSE > 0 {

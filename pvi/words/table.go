@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table writes rows after an indent. The first leftAligned columns are aligned to the left, the
-// others to the right. Columns are two blanks apart.
+// Table writes rows, each after the given indent. The first leftAligned columns are aligned on the
+// left, the others on the right. There are two blanks between columns.
 func Table(w io.Writer, indent string, leftAligned int, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {

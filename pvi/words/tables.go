@@ -10,19 +10,19 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// mostGroups is the largest number of groups side by side in a table.
+// mostGroups is the largest number of groups that a table shows side by side.
 const mostGroups = 4
 
 // A TableRow is a row of the tables that describe the records.
 type TableRow struct {
-	Name string          // column of the study, unless it is that of the previous row
+	Name string          // name of the column, or "" if it is the same as in the previous row
 	What string          // level or bin, or "mean", "sd" or "quartiles"
 	Of   []string        // estimate and interval of each group
-	Bar  *describe.Value // share of all records with this level or bin, for a bar chart; otherwise nil
+	Bar  *describe.Value // share of all records that have this level or are in this bin, for a bar chart; nil in other rows
 }
 
-// TableHead returns the headings of the groups that the tables show, and their number. All records
-// are the first group. If there are more than mostGroups others, the tables show only the first.
+// TableHead returns the headings and the number of the groups that the tables show. The first group
+// is all records. If there are more than mostGroups other groups, the tables show only all records.
 func TableHead(s *describe.Summary) (names []string, groups int) {
 	if groups = len(s.Groups); groups > mostGroups+1 {
 		groups = 1
@@ -86,14 +86,14 @@ func Tables(w io.Writer, s *describe.Summary) error {
 	return err
 }
 
-// TablesNote returns sentences that explain the numbers of the tables.
+// TablesNote returns sentences that explain the numbers in the tables.
 func TablesNote(s *describe.Summary) string {
 	return fmt.Sprintf("In brackets: %.0f %% intervals for the privacy noise, each by itself. They are about these records, not about people who are not among them. A released count has noise of sd %s. Intervals of quartiles also contain the error due to bins. An interval without an estimate means that the noise allows none.",
 		100*s.Level, Number(s.NoiseSD))
 }
 
-// TablesCSV writes the tables that describe the records as CSV, with a row for each number. The
-// estimate is empty if only an interval can be given.
+// TablesCSV writes the tables that describe the records as CSV, one row per number. The estimate is
+// empty if there is only an interval.
 func TablesCSV(w io.Writer, s *describe.Summary) error {
 	rows := [][]string{{"column", "group", "what", "level", "estimate", "low", "high", "unit"}}
 	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
@@ -137,8 +137,8 @@ func percent(v describe.Value) string {
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f]", 100*v.Estimate, 100*v.Low, 100*v.High)
 }
 
-// decimal formats a value and its interval. The last digit stands for a tenth to a hundredth of the
-// width of the interval, with at most 6 decimals.
+// decimal formats a value and its interval. The last digit is worth between a tenth and a hundredth
+// of the width of the interval, and there are at most 6 decimals.
 func decimal(v describe.Value) string {
 	digits := 2
 	if width := v.High - v.Low; width > 0 {
