@@ -9,11 +9,12 @@ import (
 	"slices"
 )
 
-// In ledgers and messages, an event is encoded as one byte for the version, one byte for the
-// event's kind, and its fields in the order of the struct. A float64 is its eight bytes, a count
-// has eight bytes and an adjacency one byte, all little-endian. Repeated is its count, followed by
-// the event. Composed is the number of its events in four bytes, followed by the events. Each event
-// that can be accounted has exactly one encoding, and UnmarshalEvent refuses all other bytes.
+// In ledgers and messages, the encoding begins with one byte for the version. The event follows:
+// one byte for its kind, and its fields in the order of the struct. A float64 is its eight bytes, a
+// count has eight bytes and an adjacency one byte, all little-endian. Repeated is its count, then
+// the event. Composed is the number of its events in four bytes, then the events. The events inside
+// have no version byte. Each event that can be accounted has exactly one encoding, and
+// UnmarshalEvent refuses all other bytes.
 
 // EventVersion is the version of the event encoding.
 const EventVersion = 1
@@ -201,7 +202,7 @@ func (r *eventReader) event(depth int) Event {
 }
 
 // composed reads a Composed event. Each event takes at least one byte, so the memory that composed
-// allocates is in proportion to the bytes that are left.
+// allocates is at most in proportion to the bytes that are left.
 func (r *eventReader) composed(depth int) Event {
 	n := int64(binary.LittleEndian.Uint32(r.take(4)))
 	if n > int64(len(r.b)) {

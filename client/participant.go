@@ -40,7 +40,7 @@ type participant struct {
 	site  *session.Site // nil before the roster is known
 	sums  *sums.Client  // nil before the roster is known, and without secure aggregation
 	at    position
-	sent  uint64    // number of the last plan that this process has answered
+	sent  uint64    // number of the last plan whose answer this process has sent
 	keyed bool      // whether this process has sent its keys for the secure sums
 	said  bool      // whether this process has sent its confirmation or share for the present step
 	asked time.Time // when this process read the last plan or, before the first plan, when it connected

@@ -48,7 +48,7 @@ type Policy struct {
 	// MaxHours limits the time that a study may keep this machine busy, in hours. The estimate of
 	// this time does not depend on the records. 0 means no limit.
 	MaxHours float64
-	Proxy    *transport.Proxy // proxy for connections to coordinators; nil for direct connections
+	Proxy    *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
 }
 
 // A Dataset has the policy's limits for one data set.

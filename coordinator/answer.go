@@ -22,7 +22,8 @@ import (
 // when they were checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
-// A stored is a complete body in the store. It implements [transport.Pieces].
+// A stored is a complete body in the store, which does not change. It implements
+// [transport.Pieces].
 type stored struct {
 	size int64
 	read func(b []byte, from int64) error

@@ -134,7 +134,7 @@ func (p *Protocol) Study() *study.Study { return p.study }
 // Roster returns the clients, sorted by name. The slice is not a copy.
 func (p *Protocol) Roster() []ClientID { return p.roster.Clients }
 
-// Model returns the study's model, with standardised columns.
+// Model returns the study's model, with its columns on the study's scale.
 func (p *Protocol) Model() *fit.Model { return p.model }
 
 // Family returns the family of q.

@@ -10,8 +10,8 @@ import (
 // can open.
 const maxShared = 1<<60 - 1
 
-// Limit returns the largest absolute value that an element of any release in the study may have, in
-// lattice steps.
+// Limit returns an upper bound on the absolute values in any release of the study, in lattice
+// steps.
 func (p *Protocol) Limit() int64 {
 	limit := p.messages.Limit()
 	for _, s := range p.before {
@@ -48,6 +48,6 @@ func (p *Protocol) VectorSize() int {
 	return size
 }
 
-// Hidden returns h, the number of clients that may collude with the coordinator before it can read
-// the answer of another client.
+// Hidden returns h: even if h clients collude with the coordinator, they cannot read the answer of
+// another client.
 func (p *Protocol) Hidden() int { return study.Hidden(len(p.roster.Clients), p.roster.Fewest) }

@@ -27,8 +27,8 @@ type siteState struct {
 	Descent  []byte          `json:",omitempty"` // state of the client's [method.Walk], if it has one
 }
 
-// MarshalBinary encodes the site's state. The state is secret, because it contains the client's own
-// factor.
+// MarshalBinary encodes the site's state. The state must not leave the client, because it contains
+// the client's own factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	var m method.Memory
 	s.client.Save(&m)

@@ -57,8 +57,8 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	})
 }
 
-// Lose charges an answer that could not be computed, because its noise was already drawn. It stores
-// no message. The plan counts as answered.
+// Lose charges an answer whose computation failed after its noise was drawn. It stores no message.
+// The plan counts as answered.
 func (s *Store) Lose(c Change, r Release, now time.Time) error {
 	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
 }

@@ -77,7 +77,7 @@ type Options struct {
 	Command string         // command line, shown to another process that finds the store in use
 	Now     time.Time      // start time, shown to another process that finds the store in use
 	Unlock  keyfile.Unlock // opens the key files if they are protected
-	// Existing makes Open fail if the directory does not exist. Otherwise Open creates a store.
+	// Existing makes Open fail if the directory does not exist, instead of creating a store.
 	Existing bool
 	// Boundary, unless nil, is called before and after each commit. If it fails, the transaction
 	// fails. Tests use it to simulate a crash.

@@ -29,8 +29,8 @@ import (
 // Approve and Leave also write to the audit log.
 type Config struct {
 	Client *client.Client
-	// Members are the studies that the client has joined. A run changes its Member value, so it
-	// must not use those in this list.
+	// Members are the studies that the client has joined. Runs change their Member values, so a
+	// run must not use those in this list.
 	Members []*client.Member
 	Policy  func() (*client.Policy, error)
 	Approve func(m *client.Member, p *client.Policy, dataset, digest string) error
@@ -119,8 +119,9 @@ func (p *Pages) Begin() {
 	p.running = true
 }
 
-// Decision waits until the data holder has approved a study, and then returns the policy. If the
-// study is over, it returns at once. If the data holder refuses, it returns a [client.Refusal].
+// Decision waits until the data holder has approved a study, and then returns the policy that was
+// approved. If the study is over, it returns at once. If the data holder refuses, it returns a
+// [client.Refusal].
 func (p *Pages) Decision(ctx context.Context, m *client.Member) (*client.Policy, error) {
 	for {
 		p.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// Skew is the maximum difference between two parties' clocks. A certificate becomes valid this long
-// before it is issued. One day is enough even if a clock is set to the wrong time zone.
+// Skew is the maximum accepted difference between two parties' clocks. A certificate becomes valid
+// this long before it is issued. One day is enough even if a clock is set to the wrong time zone.
 const Skew = 24 * time.Hour
 
 // An Authority certifies the TLS keys of the parties in one study. It has its own key. A

@@ -19,7 +19,7 @@ import (
 const keyKind = "fedpvi-identity-key"
 
 // A Domain is the purpose of a signature, such as "fedpvi/v1/plan". It is not empty and has no zero
-// bytes.
+// byte.
 type Domain string
 
 // An Identity is a party's private signing key. Formatting verbs, loggers and encoders do not show

@@ -148,7 +148,7 @@ func (f *Federation) Keys(dealer, holder int) (at, size int) {
 func (f *Federation) KeysSize() int { return (f.Clients() - 1) * SealedKeySize }
 
 // SealedKeySize is the size of the encrypted key for one holder, in bytes. A client's key message
-// has one of these for each holder.
+// has one of these for each other client.
 var SealedKeySize = seal.SealedSize(len(Hash{}), keySize+identity.SignatureSize)
 
 // LargestBody returns an upper bound on the size of a client message's body, in bytes. It holds for

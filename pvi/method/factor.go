@@ -147,7 +147,7 @@ func (r *Refiner) change(err error) ([]float64, error) {
 	return r.target, nil
 }
 
-// SendFactor writes a change to dst and to Proposed without adding noise to it. It returns an error
+// SendFactor writes a change that needs no more noise to dst and to Proposed. It returns an error
 // if the change does not fit into a message.
 func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	if err := m.Lattice.Truncate(dst, change, m.Limit()); err != nil {

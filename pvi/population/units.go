@@ -14,7 +14,7 @@ type Units struct {
 	root, inverse *mat.Dense // R, the lower Cholesky factor of the information, and R⁻¹
 }
 
-// NewUnits returns units for which a synthetic record has the given information. It returns an
+// NewUnits returns the units for a synthetic record whose information in θ is given. It returns an
 // error if the information is not positive definite.
 func NewUnits(information mat.Symmetric) (*Units, error) {
 	var c mat.Cholesky

@@ -45,7 +45,7 @@ func (s *workspace) residual(y float64) float64 {
 	return s.g[0] * s.g[0] / s.w[0]
 }
 
-// learned updates b with a released sum of squared residuals at θ, whose noise has standard
+// learned returns b updated with a released sum of squared residuals at θ, whose noise has standard
 // deviation sd. cov is the covariance of θ.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, spread := m.workspace(), make([]float64, 1)

@@ -13,7 +13,7 @@ import (
 type Answer struct {
 	Plan    int     // number of the plan, counted over all phases
 	Release []byte  // encoded release ([fedpvi/pvi/wire]); nil after an error or with secure aggregation
-	Vector  []int64 // release with secure aggregation, padded to VectorSize elements; otherwise nil
+	Vector  []int64 // release with secure aggregation, at most VectorSize elements; otherwise nil
 	Spent   Spent
 	// Commitment is the hash of the release, which the client signs. It is zero if clients do not sign
 	// hashes ([Site.Commits]).

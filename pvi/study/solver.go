@@ -8,8 +8,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// fitting returns the solvers that the study can use, beginning with the default one. From version
-// 2 on, the default is [Scoring] if it can be used.
+// fitting returns the solvers that the study can use. The default is the first one. From version 2
+// on, it is [Scoring] instead if that is in the list.
 func (s *Study) fitting() []Solver {
 	unit := s.Privacy.Unit
 	if s.partitioned() {
