@@ -272,8 +272,8 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 }
 
 // remaining returns an upper bound on δ(ε)/δ(n) for an ε above n, where n is the result of
-// nearMost. The bound holds because δ is convex in e^ε. If the loss may be infinite, it is for the
-// part of δ that comes from finite losses.
+// nearMost. The bound holds because δ is convex in e^ε. If the privacy loss may be
+// infinite, δ here is only the part that comes from finite losses.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()
 	if epsilon >= most {

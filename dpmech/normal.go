@@ -124,8 +124,7 @@ func uniform(src *Stream) float64 {
 		scale -= 64
 		w = src.Uint64()
 	}
-	// first is the leading part of the number, which is the first word other than zero. The next 64
-	// bits come after it.
+	// first comes from the first nonzero word. Another 64 bits are added after its last bit.
 	first := math.Ldexp(float64(w), scale-64)
 	return first + math.Ldexp(float64(src.Uint64()), scale-128)
 }

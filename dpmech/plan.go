@@ -62,8 +62,9 @@ const (
 // Plan returns a plan of the next steps of the run. The run cannot use these steps again. The keys
 // for the batches and the noise are drawn from streams, and the key for [Plan.Normals] from draws.
 //
-// Plan supports [FullBatch], [Poisson] and [WithoutReplacement]. A device draws [Feistel] batches
-// itself. The plan lists [Exact] batches, for at most [SampledSum.MaxPlan] steps.
+// Plan supports [FullBatch], [Poisson] and [WithoutReplacement]. With [WithoutReplacement], the
+// selection [Feistel] lets a device draw the batches itself. With [Exact] the plan lists the batches,
+// so it has at most [SampledSum.MaxPlan] steps.
 func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, error) {
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("sampled sum: a plan of %d steps, but %d are left: %w", steps, r.Remaining(), ErrNoSteps)

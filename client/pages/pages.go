@@ -59,7 +59,7 @@ type Pages struct {
 	running bool
 	status  client.Status
 	awaited ledger.Hash   // study that a run is waiting for the data holder to decide on; zero if none
-	changed chan struct{} // closed when the next form was processed
+	changed chan struct{} // closed when the next form has been processed
 }
 
 //go:embed study.html ledger.html

@@ -55,8 +55,8 @@ func (b *Base) words() (words []uint64) {
 	return words
 }
 
-// places checks that the spans lie within the coordinates 0 to d−1 and do not overlap. A span has
-// its first coordinate and its number of coordinates.
+// places checks that the spans lie within the coordinates 0 to d−1 and do not overlap. A span is
+// a pair: its first coordinate, and the number of its coordinates.
 func places(d int, spans ...[2]int) error {
 	taken := make([]bool, d)
 	for _, s := range spans {

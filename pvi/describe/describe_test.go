@@ -187,8 +187,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// With little noise, with much, and with noise that hides the groups, about 90 % of 90 % intervals
-// contain the true statistics. Those of quartiles do more often.
+// About 90 % of the 90 % intervals contain the true statistics, whether the noise is small, large, or
+// so large that it hides the groups. Intervals of quartiles contain them more often.
 func TestIntervalsHold(t *testing.T) {
 	const draws = 150
 	l, sums, all := draw(t, 3000, 12)

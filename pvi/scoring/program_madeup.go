@@ -159,7 +159,8 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	return m.outcome.at(points[0], func() func(x, z []float64) { return m.drawer(m.base, points) })
 }
 
-// leastHessian is the smallest eigenvalue of [programMadeUp.hessian], in its units.
+// leastHessian is a lower bound that [programMadeUp.hessian] imposes on the eigenvalues of its
+// result, in the units that it is given.
 const leastHessian = 0.1
 
 // hessian returns the mean of the negative Hessians at θ, with eigenvalues of at least leastHessian

@@ -201,7 +201,8 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// The predicted response of a sum of clipped scores to θ is that of drawn outcomes.
+// When θ changes, a sum of clipped scores changes less than an unclipped one. The predicted ratio of
+// the two changes agrees with the ratio for drawn outcomes.
 func TestResponse(t *testing.T) {
 	least := 1.0
 	for _, seed := range []uint64{107, 118, 176} {

@@ -358,8 +358,8 @@ func TestVectorsAreClipped(t *testing.T) {
 	}
 }
 
-// In μ², the rounds cost (w_t/σ)², and together 1/m², where m is the noise multiplier of a single
-// release with the whole budget.
+// A round with the clip c_t and the noise multiplier σ costs μ² = (c_t/σ)². All rounds together
+// cost 1/m², as does a single release with the noise multiplier m.
 func TestBudget(t *testing.T) {
 	for _, multiplier := range []float64{0.1, 3.7, 50} {
 		w := logistic.world(t, multiplier, 1)

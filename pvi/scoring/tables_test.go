@@ -49,8 +49,8 @@ clients = 3
 synthetic.records_per_client = 100
 `
 
-// Removing a record changes every sum by its vector, which is no longer than the clip. The tables
-// are released in one round, for their share of the budget.
+// Removing a record changes every sum by the record's vector, whose norm is at most the clip. The
+// tables are released in one round and cost their share of the budget.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, err := study.Parse("tables.toml", []byte(tablesStudy))
 	check(t, err)

@@ -156,8 +156,8 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 	return result, nil
 }
 
-// steps computes the next step or, on a device, at most left steps. It returns the number of
-// computed steps.
+// steps computes the next step on the CPU, or several steps on a device, but not more than left. It
+// returns the number of steps that it computed.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))
