@@ -478,7 +478,7 @@ func wideRecords(n, d int) *shard.Records {
 	return records
 }
 
-// playInVault runs two plans of a study with four clients, three of which can open a sum. The vault
+// playInVault runs two plans of a study with four clients. Three clients can open a sum. The vault
 // has the last client's keys and state.
 func playInVault(t *testing.T) *vault {
 	t.Helper()

@@ -45,8 +45,8 @@ type mixture struct {
 //   - C is the covariance of the error in the expected effect of the clip ([sample.uncertainty]).
 //   - v is the variance of the relative error of Λ between the points ([curvature.between]).
 //
-// The errors behind C and v are the same in all sums, so averaging does not reduce them. That is
-// why they are multiplied by n. All sums together are one observation of r with the precision
+// The errors behind C and v are the same in all sums, so averaging does not reduce them.
+// Therefore they are multiplied by n. All sums together are one observation of r with the precision
 //
 //	J = Σ F_tᵀ R_t⁻¹ F_t.
 //
@@ -160,7 +160,7 @@ const heldMargins = 0.8
 // the quantile heldMargins of these errors is raised to it, but at most to the prior variance.
 // Correlations do not change.
 //
-// A study has only one set of margins, most draws of which may overstate the information about a
+// A study has only one set of margins. Most draws of this set may overstate the information about a
 // coefficient. Errors in the elements of the curvature, in contrast, are many and average out
 // within a study. Draws of the curvature with the same margins therefore count together.
 func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {

@@ -19,8 +19,8 @@ func (r *program) sweeps() int {
 }
 
 // drawer returns a function that replaces the outcomes of records by draws from the program's
-// density, each given the record's other numbers. x holds the numbers of the records, of which each
-// point has an equal share. The function needs a standard normal number in z for each record,
+// density, each given the record's other numbers. x holds the numbers of the records. Each point
+// gets an equal share of the records. The function needs a standard normal number in z for each record,
 // outcome and sweep ([program.sweeps]). Its records may differ from x only in their outcomes.
 func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 	if len(r.outcomes) == 1 {
@@ -298,7 +298,7 @@ func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 }
 
 // densities writes the log densities of several versions of each record to dst. Number k of a
-// version is one of the record's candidates, of which all records have equally many. A density that
+// version is one of the record's candidates. All records have the same number of candidates. A density that
 // is not a number, or that cannot be computed, is −Inf. Records do not affect each other.
 func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int, points [][]float64) {
 	n := len(r.numbers)
